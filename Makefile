@@ -1,0 +1,34 @@
+# `make demo` and `make test` need nothing but Python 3.11-3.14 and make; `make lint` and `make bench` likewise.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/kempe demo --folder demo
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and "Kempe needs Python 3.11 to 3.14: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of packages, so that a second run installs nothing.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .ruff_cache .hypothesis

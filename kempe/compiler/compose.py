@@ -1,0 +1,108 @@
+"""Composing: programs of many calls, written as a Python loop over blocks that were traced once.
+
+    step = trace(body_step, {"state": 6, "q": (), "length": ()}, {"state": 6})
+    chain = Composer("chain")
+    q = chain.input("q", 100)
+    state = chain.constant(np.zeros(6))
+    for i in range(100):
+        (state,) = chain.call(step, state, q[i], chain.constant(lengths[i]))
+    chain.output("tip", state)
+    program = chain.program()
+
+Values are `Slots`: arrays of workspace slot numbers that index and join as NumPy arrays do. Calls of one block
+that follow each other become one repeated call, so that the block is stored, compiled and counted once.
+"""
+
+import numpy as np
+
+from kempe.compiler.program import Block, Call, Port, Program
+from kempe.errors import ProgramError
+
+Slots = np.ndarray
+
+
+class Composer:
+    """Collects inputs, constants, calls and outputs of one program."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._inputs: list[tuple[Port, Slots]] = []
+        self._constants: list[float] = []
+        self._constant_slots: list[Slots] = []
+        self._number_of: dict[str, int] = {}
+        self._blocks: list[Block] = []
+        self._calls: list[tuple[int, list[np.ndarray], list[np.ndarray]]] = []
+        self._outputs: list[tuple[Port, Slots]] = []
+        self._next = 0
+
+    def input(self, name: str, shape: int | tuple[int, ...]) -> Slots:
+        """A named input; its slots have its shape."""
+        port = Port(name, (shape,) if isinstance(shape, int) else tuple(shape))
+        slots = self._take(port.size).reshape(port.shape)
+        self._inputs.append((port, slots))
+        return slots
+
+    def constant(self, values) -> Slots:
+        """Numbers kept with the program, in slots of the same shape."""
+        values = np.asarray(values, dtype=np.float64)
+        slots = self._take(values.size).reshape(values.shape)
+        self._constants += values.ravel().tolist()
+        self._constant_slots.append(slots)
+        return slots
+
+    def call(self, step: Program, *arguments: Slots) -> tuple[Slots, ...]:
+        """Runs a traced one-block program on slots; the slots of its outputs, in its outputs' shapes."""
+        if not step.is_single_block:
+            raise ProgramError(f"program {self.name!r}: {step.name!r} is itself made of calls; call its blocks instead")
+        if len(arguments) != len(step.inputs):
+            raise ProgramError(
+                f"program {self.name!r}: {step.name!r} takes {len(step.inputs)} arguments "
+                f"({', '.join(map(str, step.inputs))}), not {len(arguments)}"
+            )
+        reads = [np.zeros(0, dtype=np.int64)]
+        for port, slots in zip(step.inputs, arguments, strict=True):
+            if np.size(slots) != port.size:
+                raise ProgramError(
+                    f"program {self.name!r}: argument {port} of {step.name!r} takes {port.size} slots, not {np.size(slots)}"
+                )
+            reads.append(np.ravel(slots))
+        block = step.blocks[0]
+        writes = self._take(len(block.outputs))
+        number = self._number_of.setdefault(block.digest, len(self._blocks))
+        if number == len(self._blocks):
+            self._blocks.append(block)
+        if not self._calls or self._calls[-1][0] != number:
+            self._calls.append((number, [], []))
+        self._calls[-1][1].append(np.concatenate(reads))
+        self._calls[-1][2].append(writes)
+        first = step.calls[0].writes[0, 0] if len(writes) else 0
+        return tuple(
+            writes[source - first].reshape(port.shape)
+            for port, source in zip(step.outputs, step.sources, strict=True)
+        )
+
+    def output(self, name: str, slots: Slots) -> None:
+        """Names what the program gives; the shape is that of the slots."""
+        slots = np.asarray(slots)
+        self._outputs.append((Port(name, slots.shape), slots.ravel()))
+
+    def program(self) -> Program:
+        """The finished program, its slots renumbered: inputs, constants, then what the calls write, in order."""
+        order = [slots.ravel() for _, slots in self._inputs]
+        order += [slots.ravel() for slots in self._constant_slots]
+        order += [writes for _, _, rows in self._calls for writes in rows]
+        new = np.empty(self._next, dtype=np.int64)
+        new[np.concatenate([np.zeros(0, dtype=np.int64), *order])] = np.arange(self._next)
+        return Program(
+            self.name,
+            tuple(port for port, _ in self._inputs),
+            tuple(port for port, _ in self._outputs),
+            np.array(self._constants),
+            tuple(self._blocks),
+            tuple(Call(block, new[np.array(reads)], new[np.array(writes)]) for block, reads, writes in self._calls),
+            tuple(new[slots] for _, slots in self._outputs),
+        )
+
+    def _take(self, count: int) -> Slots:
+        self._next += count
+        return np.arange(self._next - count, self._next)

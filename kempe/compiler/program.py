@@ -1,0 +1,247 @@
+"""Program: straight-line blocks of scalar instructions, and the list of calls that runs them.
+
+Problem. A mechanism's equations, traced on symbols, are a long list of scalar operations. Kept as one list they
+compile ever more slowly (the cost of straight-line code grows faster than its length), though most of them
+repeat: one step of a recursion is the same for every body.
+
+Must. A program is frozen data: it can be hashed, stored, sent to another process and compiled for any target
+without the library it was traced with. A block that repeats is stored, compiled and counted once.
+
+Should. A small program is one block called once, and costs no more than if blocks did not exist.
+
+Discussion. All calls work over one flat workspace of doubles: first the inputs in order, then the program's
+constants, then what the calls write. Every slot is written exactly once and read only afterwards, so the order
+of calls is the only order there is, and a slot's number is enough to name a value. A call carries one row of
+slot numbers per repetition; rows run from first to last, and may read what earlier rows wrote.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from kempe.compiler.operations import ARITY, Op
+from kempe.errors import ProgramError
+
+
+def frozen_array(values, dtype, shape=None) -> np.ndarray:
+    """A C-contiguous copy of `values` that cannot be written to."""
+    array = np.array(values, dtype=dtype, order="C")
+    if shape is not None:
+        array = array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Port:
+    """A named input or output: a scalar (), a vector (n,) or a matrix (n, m), stored row by row."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def __str__(self) -> str:
+        return self.name + "".join(f"[{n}]" for n in self.shape)
+
+
+class _Content(ABC):
+    """Equality, hash and pickling by content, for dataclasses that hold arrays."""
+
+    @abstractmethod
+    def _parts(self) -> Iterable[bytes]:
+        """Everything the record says, as bytes, in a fixed order."""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything this record says; equal digests mean equal records."""
+        total = hashlib.sha256()
+        for part in self._parts():
+            total.update(len(part).to_bytes(8, "little"))
+            total.update(part)
+        return total.hexdigest()
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+
+    def __eq__(self, other) -> bool:
+        return type(other) is type(self) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class Block(_Content):
+    """A straight-line function of `arity` scalars.
+
+    Values are numbered: 0 .. arity-1 are the operands, arity + k is what instruction k gives. Row k of `code`
+    is (operation, a, b, c) where a, b, c are earlier values, -1 where unused; a CONST has in `a` the index of
+    its number in `constants`. `outputs` lists the values the block gives.
+    """
+
+    name: str
+    arity: int
+    code: np.ndarray
+    constants: np.ndarray
+    outputs: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "code", frozen_array(self.code, np.int32, (-1, 4)))
+        object.__setattr__(self, "constants", frozen_array(self.constants, np.float64, (-1,)))
+        object.__setattr__(self, "outputs", frozen_array(self.outputs, np.int32, (-1,)))
+        self._check()
+
+    def _check(self) -> None:
+        ops, operands = self.code[:, 0], self.code[:, 1:]
+        unknown = ~np.isin(ops, [int(op) for op in Op])
+        if unknown.any():
+            raise ProgramError(f"block {self.name!r}: instruction {unknown.argmax()} is none of the {len(Op)} operations")
+        used = np.arange(3) < _ARITY_OF[ops][:, None]
+        limit = self.arity + np.arange(len(self.code))[:, None]
+        wrong = (used & ((operands < 0) | (operands >= limit))).any(axis=1)
+        if wrong.any():
+            raise ProgramError(f"block {self.name!r}: instruction {wrong.argmax()} reads a value that does not exist yet")
+        numbers = operands[ops == Op.CONST, 0]
+        if len(numbers) and not (0 <= numbers.min() and numbers.max() < len(self.constants)):
+            raise ProgramError(f"block {self.name!r}: a constant is missing from its table")
+        if len(self.outputs) and not (0 <= self.outputs.min() and self.outputs.max() < self.arity + len(self.code)):
+            raise ProgramError(f"block {self.name!r}: an output names a value that does not exist")
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def _parts(self):
+        yield repr((self.name, self.arity)).encode()
+        yield self.code.tobytes()
+        yield self.constants.tobytes()
+        yield self.outputs.tobytes()
+
+
+_ARITY_OF = np.array([ARITY[op] for op in Op])
+
+
+@dataclass(frozen=True, eq=False)
+class Call(_Content):
+    """Runs block number `block` once per row: row i reads slots `reads[i]` and writes slots `writes[i]`."""
+
+    block: int
+    reads: np.ndarray
+    writes: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "reads", frozen_array(self.reads, np.int32))
+        object.__setattr__(self, "writes", frozen_array(self.writes, np.int32))
+
+    @property
+    def repeat(self) -> int:
+        return len(self.reads)
+
+    def _parts(self):
+        yield repr((self.block, self.reads.shape, self.writes.shape)).encode()
+        yield self.reads.tobytes()
+        yield self.writes.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Program(_Content):
+    """Named inputs to named outputs by calls of blocks over one flat workspace (see the top of this module).
+
+    `constants` fill the slots after the inputs; `sources[k]` are the slots output k is read from, at the end.
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    constants: np.ndarray
+    blocks: tuple[Block, ...]
+    calls: tuple[Call, ...]
+    sources: tuple[np.ndarray, ...] = field(repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "constants", frozen_array(self.constants, np.float64, (-1,)))
+        object.__setattr__(self, "sources", tuple(frozen_array(s, np.int32, (-1,)) for s in self.sources))
+        self._check()
+
+    @cached_property
+    def input_slots(self) -> tuple[slice, ...]:
+        """Where each input lies in the workspace."""
+        ends = np.cumsum([0, *(port.size for port in self.inputs)]).tolist()
+        return tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+
+    @cached_property
+    def constant_slots(self) -> slice:
+        start = sum(port.size for port in self.inputs)
+        return slice(start, start + len(self.constants))
+
+    @cached_property
+    def workspace(self) -> int:
+        """How many slots there are."""
+        return self.constant_slots.stop + sum(call.writes.size for call in self.calls)
+
+    @cached_property
+    def length(self) -> int:
+        """How many instructions one evaluation runs."""
+        return sum(call.repeat * len(self.blocks[call.block]) for call in self.calls)
+
+    @property
+    def is_single_block(self) -> bool:
+        return len(self.calls) == 1 and self.calls[0].repeat == 1
+
+    def _check(self) -> None:
+        where = f"program {self.name!r}"
+        for names in ([p.name for p in self.inputs], [p.name for p in self.outputs]):
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ProgramError(f"{where}: the name {min(twice)!r} is used twice; give every port its own")
+        if len(self.outputs) != len(self.sources):
+            raise ProgramError(f"{where}: {len(self.outputs)} outputs but {len(self.sources)} lists of slots")
+        written = np.zeros(self.workspace, dtype=bool)
+        written[: self.constant_slots.stop] = True
+        for number, call in enumerate(self.calls):
+            self._check_call(f"{where}, call {number}", call, written)
+        for port, slots in zip(self.outputs, self.sources, strict=True):
+            if len(slots) != port.size:
+                raise ProgramError(f"{where}: output {port} takes {port.size} slots, not {len(slots)}")
+            if len(slots) and not (0 <= slots.min() and slots.max() < self.workspace):
+                raise ProgramError(f"{where}: output {port} reads a slot outside the workspace")
+
+    def _check_call(self, where: str, call: Call, written: np.ndarray) -> None:
+        if not 0 <= call.block < len(self.blocks):
+            raise ProgramError(f"{where}: there is no block {call.block}")
+        block = self.blocks[call.block]
+        shapes = (call.repeat, block.arity), (call.repeat, len(block.outputs))
+        if (call.reads.shape, call.writes.shape) != shapes:
+            raise ProgramError(f"{where}: the slot tables do not fit block {block.name!r}, which takes {block.arity} and gives {len(block.outputs)}")
+        for slots in (call.reads, call.writes):
+            if slots.size and not (0 <= slots.min() and slots.max() < len(written)):
+                raise ProgramError(f"{where}: a slot lies outside the workspace")
+        # Row i may read what rows before it wrote: give every slot the row that writes it.
+        row_of = np.where(written, -1, call.repeat)
+        if written[call.writes].any() or len(np.unique(call.writes)) != call.writes.size:
+            raise ProgramError(f"{where}: a slot is written twice")
+        row_of[call.writes] = np.arange(call.repeat)[:, None]
+        if (row_of[call.reads] >= np.arange(call.repeat)[:, None]).any():
+            raise ProgramError(f"{where}: a slot is read before it is written")
+        written[call.writes] = True
+
+    def _parts(self):
+        yield repr((self.name, self.inputs, self.outputs)).encode()
+        yield self.constants.tobytes()
+        for part in (*self.blocks, *self.calls):
+            yield part.digest.encode()
+        for slots in self.sources:
+            yield slots.tobytes()
+
+    def explain(self, limit: int | None = 60) -> str:
+        """The program in words and lines of algebra; `limit` caps the lines shown of each block (None: all)."""
+        from kempe.compiler.explain import explain
+
+        return explain(self, limit)

@@ -1,0 +1,80 @@
+"""CPU, one state at a time: `void kempe(const double *const *inputs, double *const *outputs, double *work)`.
+
+All inputs are read before the first output is written, so an output may be the very array an input was.
+`kempe_workspace()` says how many doubles `work` must hold; a program of one block needs none.
+"""
+
+from kempe.compiler.llvm import Emitter
+from kempe.compiler.program import Program
+
+SYMBOL = "kempe"
+WORKSPACE = "kempe_workspace"  # int64_t kempe_workspace(void)
+
+
+def emit(program: Program) -> str:
+    """The module of a prepared program."""
+    on = Emitter(lanes=1)
+    lines = ["entry:"]
+    for side, ports in (("in", program.inputs), ("out", program.outputs)):
+        for k in range(len(ports)):
+            lines += [f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}", f"%{side}{k} = load ptr, ptr %{side}at{k}"]
+    lines += _single_block(on, program) if program.is_single_block else _many_calls(on, program)
+    on.add_function(f"void @{SYMBOL}(ptr %inputs, ptr %outputs, ptr %work)", [*lines, "ret void"])
+    needed = 0 if program.is_single_block else program.workspace
+    on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {needed}"])
+    return on.module()
+
+
+def _single_block(on: Emitter, program: Program) -> list[str]:
+    lines, values = [], {}
+    for k, slots in enumerate(program.input_slots):
+        for j, slot in enumerate(range(slots.start, slots.stop)):
+            lines += [f"%p{slot} = getelementptr double, ptr %in{k}, i64 {j}", f"%x{slot} = load double, ptr %p{slot}, align 8"]
+            values[slot] = f"%x{slot}"
+    for slot, number in enumerate(program.constants.tolist(), start=program.constant_slots.start):
+        values[slot] = on.number(number)
+    (call,) = program.calls
+    body, results = on.body(program.blocks[call.block], [values[slot] for slot in call.reads[0].tolist()])
+    lines += body
+    values |= dict(zip(call.writes[0].tolist(), results, strict=True))
+    for k, slots in enumerate(program.sources):
+        for j, slot in enumerate(slots.tolist()):
+            lines += [f"%w{k}.{j} = getelementptr double, ptr %out{k}, i64 {j}", f"store double {values[slot]}, ptr %w{k}.{j}, align 8"]
+    return lines
+
+
+def _many_calls(on: Emitter, program: Program) -> list[str]:
+    on.runner(program)
+    on.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    on.add_function("internal void @collect(ptr %work, ptr %table, ptr %to, i64 %n)", _COLLECT)
+    lines = []
+    for k, slots in enumerate(program.input_slots):
+        lines += [
+            f"%x{k} = getelementptr double, ptr %work, i64 {slots.start}",
+            f"call void @llvm.memcpy.p0.p0.i64(ptr %x{k}, ptr %in{k}, i64 {8 * program.inputs[k].size}, i1 false)",
+        ]
+    lines.append("call void @run(ptr %work)")
+    for k, slots in enumerate(program.sources):
+        if len(slots):
+            table = on.table(f"source{k}", "i32", [str(slot) for slot in slots.tolist()])
+            lines.append(f"call void @collect(ptr %work, ptr {table}, ptr %out{k}, i64 {len(slots)})")
+    return lines
+
+
+# to[j] = work[table[j]] for j < n, n > 0
+_COLLECT = """entry:
+br label %loop
+loop:
+%j = phi i64 [ 0, %entry ], [ %next, %loop ]
+%at = getelementptr i32, ptr %table, i64 %j
+%slot = load i32, ptr %at
+%place = zext i32 %slot to i64
+%source = getelementptr double, ptr %work, i64 %place
+%value = load double, ptr %source, align 8
+%target = getelementptr double, ptr %to, i64 %j
+store double %value, ptr %target, align 8
+%next = add i64 %j, 1
+%more = icmp slt i64 %next, %n
+br i1 %more, label %loop, label %done
+done:
+ret void""".splitlines()

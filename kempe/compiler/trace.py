@@ -1,0 +1,154 @@
+"""Tracing: a function over CasADi symbols, or a CasADi Function, becomes a Program.
+
+A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded, and a product that
+is only added is fused with the addition (one rounding instead of two; `fuse=False` leaves every operation as
+written). From here on a program's meaning is fixed to the last bit; nothing later changes it.
+"""
+
+from collections.abc import Callable, Mapping
+
+import casadi as ca
+import numpy as np
+
+from kempe.compiler.passes import fuse as fuse_block
+from kempe.compiler.program import Block, Call, Port, Program
+from kempe.compiler.symbolic import OPERATION_NAMES, RULES
+from kempe.compiler.tape import Tape
+from kempe.compiler.term import Term
+from kempe.errors import TraceError
+
+Shape = int | tuple[int, ...]
+
+
+def trace(
+    function: Callable | ca.Function,
+    inputs: Mapping[str, Shape] | None = None,
+    outputs: Mapping[str, Shape] | None = None,
+    *,
+    name: str | None = None,
+    fuse: bool = True,
+) -> Program:
+    """The program of `function`.
+
+    function: a Python function of CasADi SX arguments that returns one SX, a sequence of them or a dict by name;
+        or a CasADi Function, whose own names and shapes are taken.
+    inputs: for a Python function, the shape of every argument by name: n for a vector, () for a scalar,
+        (n, m) for a matrix.
+    outputs: names, and shapes where the usual ones will not do (a column is a vector, else a matrix); for
+        instance `{"energy": ()}` for a scalar.
+    """
+    if isinstance(function, ca.Function):
+        compact = _expanded(function)
+        name = name or function.name()
+        ports_in = [_port(n, compact.size_in(i)) for i, n in enumerate(compact.name_in())]
+        ports_out = [_port(n, compact.size_out(i)) for i, n in enumerate(compact.name_out())]
+    else:
+        name = name or getattr(function, "__name__", "program").strip("<>")
+        if inputs is None:
+            raise TraceError(
+                f'tracing {name!r}: say the shape of every argument, for example trace({name}, {{"q": 3, "v": 3}})'
+            )
+        ports_in = [Port(n, _shape(n, s)) for n, s in inputs.items()]
+        symbols = [ca.SX.sym(p.name, *_size(p)) for p in ports_in]
+        results = _named_results(name, function(*symbols), outputs)
+        ports_out = [_port(n, value.shape) for n, value in results.items()]
+        compact = ca.Function("traced", symbols, list(results.values()))
+    ports_out = [_declared(port, outputs) for port in ports_out]
+    block = _record(name, compact, ports_in, ports_out)
+    return single_block(fuse_block(block) if fuse else block, ports_in, ports_out)
+
+
+def single_block(block: Block, inputs, outputs) -> Program:
+    """A program that is one block called once, its operands the inputs in order."""
+    first_output = block.arity
+    ends = np.cumsum([first_output, *(port.size for port in outputs)])
+    call = Call(0, np.arange(block.arity)[None], first_output + np.arange(len(block.outputs))[None])
+    sources = [np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    return Program(block.name, tuple(inputs), tuple(outputs), (), (block,), (call,), tuple(sources))
+
+
+def _expanded(function: ca.Function) -> ca.Function:
+    if function.is_a("SXFunction"):
+        return function
+    try:
+        return function.expand()
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise TraceError(
+            f"tracing {function.name()!r}: CasADi cannot expand it into scalar operations ({reason}); "
+            "build it from SX symbols, or replace the part that is not elementary"
+        ) from error
+
+
+def _named_results(name: str, returned, outputs) -> dict[str, ca.SX]:
+    if isinstance(returned, Mapping):
+        results = dict(returned)
+    else:
+        values = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        names = list(outputs) if outputs else [f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]
+        if len(names) != len(values):
+            raise TraceError(f"tracing {name!r}: it returned {len(values)} values, but {len(names)} outputs are named")
+        results = dict(zip(names, values, strict=True))
+    try:
+        return {n: ca.SX(value) for n, value in results.items()}
+    except NotImplementedError as error:
+        raise TraceError(
+            f"tracing {name!r}: it must return CasADi SX values, not {type(returned).__name__}; "
+            "use casadi's functions (casadi.sin, casadi.vertcat) on its arguments"
+        ) from error
+
+
+def _shape(name: str, shape: Shape) -> tuple[int, ...]:
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if len(sizes) > 2 or any(n < 0 for n in sizes):
+        raise TraceError(f"{name!r} has shape {shape}: give n, () or (n, m)")
+    return tuple(int(n) for n in sizes)
+
+
+def _size(port: Port) -> tuple[int, int]:
+    rows, columns = (*port.shape, 1, 1)[:2]
+    return rows, columns
+
+
+def _port(name: str, size: tuple[int, int]) -> Port:
+    rows, columns = size
+    return Port(name, (rows,) if columns == 1 else (rows, columns))
+
+
+def _declared(port: Port, outputs) -> Port:
+    if not outputs or port.name not in outputs:
+        return port
+    shape = _shape(port.name, outputs[port.name])
+    if Port(port.name, shape).size != port.size:
+        raise TraceError(f"output {port.name!r} has {port.size} entries, which do not fill the shape {shape}")
+    return Port(port.name, shape)
+
+
+def _record(name: str, function: ca.Function, ports_in, ports_out) -> Block:
+    """The instructions of an SX function on a tape, entries row by row."""
+    starts = np.cumsum([0, *(p.size for p in ports_in)]).tolist()
+    tape = Tape(starts[-1], algebra=True)
+    places_in = [_row_major(function.sparsity_in(i)) for i in range(function.n_in())]
+    places_out = [_row_major(function.sparsity_out(i)) for i in range(function.n_out())]
+    results = [[tape.const(0.0)] * port.size for port in ports_out]
+    registers: dict[int, int] = {}
+    for k in range(function.n_instructions()):
+        op, to, of = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+        if op == ca.OP_INPUT:
+            registers[to[0]] = starts[of[0]] + places_in[of[0]][of[1]]
+        elif op == ca.OP_OUTPUT:
+            results[to[0]][places_out[to[0]][to[1]]] = registers[of[0]]
+        elif op == ca.OP_CONST:
+            registers[to[0]] = tape.const(function.instruction_constant(k))
+        elif op in RULES:
+            registers[to[0]] = RULES[op](*(Term(tape, registers[r]) for r in of)).value
+        else:
+            what = OPERATION_NAMES.get(op, str(op))
+            raise TraceError(f"tracing {name!r}: CasADi's operation {what!r} has no counterpart in a program")
+    return tape.block(name, [value for values in results for value in values])
+
+
+def _row_major(sparsity: ca.Sparsity) -> list[int]:
+    """Where each stored entry lies when the matrix is laid out row by row."""
+    rows, columns = sparsity.get_triplet()
+    return [r * sparsity.size2() + c for r, c in zip(rows, columns, strict=True)]

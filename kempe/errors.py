@@ -1,0 +1,21 @@
+"""Every exception Kempe raises; each message says what is wrong, where (by name) and what to do."""
+
+
+class KempeError(Exception):
+    """The base of all of Kempe's own exceptions."""
+
+
+class TraceError(KempeError):
+    """A function cannot be turned into a program."""
+
+
+class ProgramError(KempeError, ValueError):
+    """A program contradicts itself: a slot read before it is written, a table of the wrong width."""
+
+
+class ArgumentError(KempeError, ValueError):
+    """A kernel was called with the wrong number, shape or type of arguments."""
+
+
+class CompileError(KempeError):
+    """A program cannot be turned into machine code on this machine."""
