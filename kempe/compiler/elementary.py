@@ -103,13 +103,14 @@ def exponential(x: Term) -> Term:
 
 def logarithm(x: Term) -> Term:
     """ln x."""
-    tiny = x < 2.0**-1022
-    scaled = where(tiny, x * 2.0**54, x)
+    # x = m 2^k with m around 1; numbers at the ends of the range are first brought away from them.
+    tiny, huge = x < 2.0**-1000, x > 2.0**1000
+    scaled = x * where(tiny, 2.0**54, where(huge, 2.0**-54, 1.0))
     e = exponent(scaled)
-    m = scaled * pow2(-where(scaled < 2.0**1023, e, 1023.0))
+    m = scaled * pow2(-e)
     above = math.sqrt(2) < m
     m = where(above, 0.5 * m, m)
-    k = where(above, e + 1.0, e) - where(tiny, 54.0, 0.0)
+    k = where(above, e + 1.0, e) + where(tiny, -54.0, where(huge, 54.0, 0.0))
     # ln(1 + f) = f - (f^2/2 - s (f^2/2 + R)) with s = f / (2 + f), R = s^2 LOG(s^2).
     f = m - 1.0
     s = f / (2.0 + f)

@@ -68,12 +68,12 @@ def _output_names(program: Program) -> dict[int, list[str]]:
 def _block_lines(block: Block, operands: list[str], results: list[list[str]], limit: int | None) -> list[str]:
     names = list(operands)
     lines = []
-    for k, (op, *arguments) in enumerate(block.code.tolist(), start=block.arity):
+    for op, *arguments in block.code.tolist():
         if op == Op.CONST:
             names.append(f"{block.constants[arguments[0]]:.17g}")
             continue
         phrase = PHRASE[Op(op)].format(*(names[a] for a in arguments if a >= 0))
-        names.append(f"t{k - block.arity}")
+        names.append(f"t{len(lines)}")
         lines.append(f"  {names[-1]} = {phrase}")
     if limit is not None and len(lines) > limit:
         lines = [*lines[:limit], f"  ... and {len(lines) - limit} more lines"]

@@ -15,7 +15,6 @@ would only invite other threads to take it.
 import ctypes
 from functools import cache
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from kempe.compiler import cache as disk
@@ -215,14 +214,9 @@ class _Gate:
 
     def __init__(self):
         _check_layout()
-        for symbol in _PYTHON:
-            llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p).value)
-        here = native.host()
-        image = disk.fetch(
-            disk.key("gate", _TEXT, here.triple, here.cpu, here.features, here.versions),
-            lambda: native.object_code(_TEXT),
-        )
-        self._code = native.Code(image)
+        image = disk.fetch(disk.key("gate", _TEXT, str(native.host())), lambda: native.object_code(_TEXT))
+        python = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
+        self._code = native.Code(image, ("enter", "invoke"), python)
         self._enter = _MethodDef(b"enter", self._code.address("enter"), _METH_FASTCALL, None)
         self._invoke = _MethodDef(b"invoke", self._code.address("invoke"), _METH_O, None)
         self._new = ctypes.pythonapi.PyCFunction_NewEx

@@ -25,7 +25,7 @@ def _fma(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 _fma_lanes = np.frompyfunc(lambda a, b, c: _fma(float(a), float(b), float(c)), 3, 1)
@@ -117,7 +117,7 @@ def interpret(program: Program, *inputs) -> tuple[np.ndarray, ...]:
     lanes = next((a.shape[:1] for a, p in zip(arrays, program.inputs, strict=True) if a.ndim > len(p.shape)), ())
     work = np.zeros((program.workspace, *lanes))
     for array, port, slots in zip(arrays, program.inputs, program.input_slots, strict=True):
-        rows = np.broadcast_to(array, (*lanes, *port.shape)).reshape(*lanes, port.size)
+        rows = np.broadcast_to(array, (*lanes, *port.shape)).reshape((*lanes, port.size))
         work[slots] = np.moveaxis(rows, -1, 0)
     constants = program.constants.reshape(-1, *(1 for _ in lanes))
     work[program.constant_slots] = constants
@@ -127,6 +127,6 @@ def interpret(program: Program, *inputs) -> tuple[np.ndarray, ...]:
             for slot, value in zip(writes, interpret_block(block, work[reads]), strict=True):
                 work[slot] = value
     return tuple(
-        np.moveaxis(work[slots], 0, -1).reshape(*lanes, *port.shape)
+        np.moveaxis(work[slots], 0, -1).reshape((*lanes, *port.shape))
         for port, slots in zip(program.outputs, program.sources, strict=True)
     )

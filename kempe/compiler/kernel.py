@@ -33,12 +33,12 @@ _loading = threading.Lock()
 
 def _load(program: Program, target, make: Callable[[], str]) -> native.Code:
     """The code of a program for a target: once per process, from the disk if it was compiled before."""
-    here = native.host()
-    name = disk.key(program.digest, target.SYMBOL, here.triple, here.cpu, here.features, here.versions)
+    name = disk.key(program.digest, target.SYMBOL, str(native.host()))
     with _loading:
         code = _loaded.get(name)
         if code is None:
-            code = _loaded[name] = native.Code(disk.fetch(name, lambda: native.object_code(make())))
+            image = disk.fetch(name, lambda: native.object_code(make()))
+            code = _loaded[name] = native.Code(image, (target.SYMBOL, target.WORKSPACE))
         return code
 
 
@@ -100,7 +100,7 @@ class Kernel:
     def _batch(self) -> native.Code:
         return _load(self.program, batch, lambda: batch.emit(self.prepared, self.lanes))
 
-    @property
+    @cached_property
     def batch_address(self) -> int:
         """Where the batch function begins (see `targets/batch.py` for its arguments)."""
         return self._batch.address(batch.SYMBOL)
@@ -127,7 +127,7 @@ class Kernel:
         count = self._batch_size(arrays)
         asked = self._asked(out, count)
         if count is None:
-            inputs = [np.ascontiguousarray(a).reshape(p.shape) for a, p in zip(arrays, self.program.inputs, strict=True)]
+            inputs = [_plain(a).reshape(p.shape) for a, p in zip(arrays, self.program.inputs, strict=True)]
             results = [np.empty(shape) for shape in self._shapes]
             refused = self._enter(*inputs, *results)
             assert refused == 0, f"argument {refused} was made to fit and does not"
@@ -142,7 +142,7 @@ class Kernel:
 
     def _run_batch(self, arrays, asked, count: int) -> list[np.ndarray]:
         inputs = [
-            array if _is_regular(array, port) else np.ascontiguousarray(array)
+            array if _is_regular(array, port) else _plain(array)
             for array, port in zip(arrays, self.program.inputs, strict=True)
         ]
         results = []
@@ -246,3 +246,7 @@ def _is_regular(array: np.ndarray, port: Port) -> bool:
     even = len(steps) < 2 or steps[0] == array.shape[-1] * steps[1]
     return array.flags.aligned and even and not any(step % 8 for step in array.strides)
 
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """The same numbers, contiguous and aligned, in a NumPy array and no subclass of it."""
+    return np.require(np.asarray(array), requirements=("C", "A"))

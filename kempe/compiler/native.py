@@ -1,7 +1,9 @@
 """Machine code: LLVM text to an object for this host, and an object to callable addresses."""
 
 import ctypes
+import itertools
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,79 +15,93 @@ from kempe.errors import CompileError
 
 @dataclass(frozen=True)
 class Host:
-    """The processor code is made for: its name, its features, and how many doubles a vector holds."""
+    """The processor code is made for, and what makes it."""
 
     triple: str
     cpu: str
     features: str
+    versions: str
 
     @property
     def lanes(self) -> int:
-        for feature, lanes in (("+avx512f", 8), ("+avx,", 4)):
-            if feature in self.features + ",":
-                return lanes
-        return 2
+        """How many doubles a vector register holds."""
+        has = set(self.features.split(","))
+        return 8 if "+avx512f" in has else 4 if "+avx" in has else 2
 
-    @property
-    def versions(self) -> str:
-        return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+    def __str__(self) -> str:
+        return " ".join((self.triple, self.cpu, self.features, self.versions))
 
 
 @cache
 def host() -> Host:
     """This machine."""
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-
-
-_LOCK = threading.Lock()  # LLVM's targets are set up once, by whichever thread comes first
-
-
-@cache
-def _initialize() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    versions = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+    features = llvm.get_host_cpu_features().flatten()
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, versions)
 
 
 def _machine() -> llvm.TargetMachine:
-    with _LOCK:
-        _initialize()
+    # Small code model: constants are addressed relative to the code, which vector code gains a quarter from. The
+    # linker below puts all parts of an object side by side, so they are always in reach.
     here = host()
     return llvm.Target.from_triple(here.triple).create_target_machine(
-        cpu=here.cpu, features=here.features, opt=2, codemodel="jitdefault", jit=True
+        cpu=here.cpu, features=here.features, opt=2, codemodel="small", reloc="pic", jit=True
     )
 
 
+_lock = threading.Lock()
+
+
+@cache
+def _linker() -> llvm.LLJIT:
+    """The one linker of this process; it lives as long as any code does."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+
+
+_library_numbers = itertools.count()
+
+
 def object_code(text: str) -> bytes:
-    """The object file of an LLVM module given as text, optimised for this host."""
+    """The object file of an LLVM module given as text, for this host.
+
+    LLVM's passes over the text are left out: a program arrives with nothing left to simplify, and measured code
+    is no faster with them, while they take half as long again as all the rest.
+    """
+    with _lock:
+        _linker()
     machine = _machine()
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise CompileError(f"the emitted code is not valid LLVM assembly, which is a fault in Kempe: {error}") from error
+        raise CompileError(f"a fault in Kempe: the emitted code is not valid LLVM assembly: {error}") from error
     module.triple = host().triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)
 
 
 class Code:
-    """An object file in memory, ready to run; addresses stay good as long as this lives."""
+    """An object in memory, ready to run; its addresses stay good as long as this lives."""
 
-    def __init__(self, image: bytes):
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-        self._engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(image))
-        self._engine.finalize_object()
+    def __init__(self, image: bytes, symbols: tuple[str, ...], imports: Mapping[str, int] | None = None):
+        """`symbols` are the functions to be called, `imports` addresses the object refers to by name."""
+        library = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for symbol in symbols:
+            library.export_symbol(symbol)
+        for symbol, address in (imports or {}).items():
+            library.import_symbol(symbol, address)
+        with _lock:
+            try:
+                self._library = library.link(_linker(), f"kempe{next(_library_numbers)}")
+            except RuntimeError as error:
+                raise CompileError(f"compiled code could not be linked: {error}") from error
 
     def address(self, symbol: str) -> int:
-        """Where a function of the object begins."""
-        found = self._engine.get_function_address(symbol)
-        if not found:
-            raise CompileError(f"the object has no function {symbol!r}")
-        return found
+        """Where a function begins."""
+        return self._library[symbol]
 
     def number(self, symbol: str) -> int:
-        """What a function of the object without arguments, `int64_t symbol(void)`, returns."""
+        """What `int64_t symbol(void)` returns."""
         return ctypes.CFUNCTYPE(ctypes.c_int64)(self.address(symbol))()

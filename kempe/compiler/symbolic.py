@@ -28,11 +28,11 @@ def _power(x: Term, n: Term) -> Term:
         whole = _whole_power(x, int(abs(number)))
         result = whole if number.is_integer() else whole * sqrt(x)
         return 1.0 / result if number < 0 else result
-    size = exp(n * log(abs(x)))
+    size = where(abs(x).equals(1.0), 1.0, exp(n * log(abs(x))))
     is_whole = floor(n).equals(n)
     is_odd = is_whole & ~floor(0.5 * n).equals(0.5 * n)
     signed = where((x < 0.0) & is_odd, -size, size)
-    value = where((x < 0.0) & ~is_whole, math.nan, signed)
+    value = where((-math.inf < x) & (x < 0.0) & ~is_whole, math.nan, signed)
     return where(n.equals(0.0) | x.equals(1.0), 1.0, value)
 
 
@@ -49,13 +49,13 @@ def _whole_power(x: Term, n: int) -> Term:
 def _exp_minus_one(x: Term) -> Term:
     # W. Kahan's correction: the rounding of u = exp x divides out of (u - 1) / log u.
     u = exp(x)
-    small = where(u.equals(1.0), x, (u - 1.0) * x / log(u))
+    small = where(u.equals(1.0), x, (u - 1.0) * (x / log(u)))
     return where(abs(x) < 1.0, small, u - 1.0)
 
 
 def _log_one_plus(x: Term) -> Term:
     u = 1.0 + x
-    return where(u.equals(1.0) | u.equals(math.inf), x, log(u) * x / (u - 1.0))
+    return where(u.equals(1.0) | u.equals(math.inf), x, log(u) * (x / (u - 1.0)))
 
 
 def _sinh(x: Term) -> Term:
@@ -83,7 +83,7 @@ def _asinh(x: Term) -> Term:
 
 def _acosh(x: Term) -> Term:
     t = x - 1.0
-    return where(x < 1e8, _log_one_plus(t + sqrt(t * (x + 1.0))), log(x) + math.log(2.0))
+    return where(x > 1e8, log(x) + math.log(2.0), _log_one_plus(t + sqrt(t) * sqrt(x + 1.0)))
 
 
 def _atanh(x: Term) -> Term:
@@ -98,15 +98,18 @@ def _other_leg(x: Term) -> Term:
 def _hypot(x: Term, y: Term) -> Term:
     long, short = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
     ratio = where(long.equals(0.0) | long.equals(math.inf), 0.0, short / long)
-    return where(x.is_nan() | y.is_nan(), x + y, long * sqrt(1.0 + ratio * ratio))
+    value = where(x.is_nan() | y.is_nan(), x + y, long * sqrt(1.0 + ratio * ratio))
+    return where(long.equals(math.inf), math.inf, value)
 
 
 def _fmod(x: Term, y: Term) -> Term:
-    # Exact while |x / y| < 2^53: the remainder of the rounded quotient, put right where that was one too many.
+    # Exact while |x / y| < 2^53, NaN beyond: the remainder of the rounded quotient, put right where that was one
+    # too many.
     a, b = abs(x), abs(y)
-    r = fnma(floor(a / b), b, a)
-    r = where(r < 0.0, r + b, where(r >= b, r - b, r))
-    return where((a < b), x, copysign(r, x))
+    quotient = a / b
+    r = fnma(floor(quotient), b, a)
+    r = where(r < 0.0, r + b, r)
+    return where(a < b, x, where(quotient < 2.0**53, copysign(r, x), math.nan))
 
 
 def _remainder(x: Term, y: Term) -> Term:

@@ -142,6 +142,11 @@ def _record(name: str, function: ca.Function, ports_in, ports_out) -> Block:
             registers[to[0]] = tape.const(function.instruction_constant(k))
         elif op in RULES:
             registers[to[0]] = RULES[op](*(Term(tape, registers[r]) for r in of)).value
+        elif op == ca.OP_CALL:
+            raise TraceError(
+                f"tracing {name!r}: it calls a function that is not made of scalar operations (a table, a solver, "
+                "outside code); write that part out on SX symbols, or compute it outside and pass it as an input"
+            )
         else:
             what = OPERATION_NAMES.get(op, str(op))
             raise TraceError(f"tracing {name!r}: CasADi's operation {what!r} has no counterpart in a program")

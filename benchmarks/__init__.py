@@ -1,0 +1,1 @@
+"""Kempe's speed, measured side by side in one run; ratios are the result."""

@@ -1,0 +1,305 @@
+"""Calling kernels: shapes, types, prepared outputs, threads, pickles, other compiled code."""
+
+import ctypes
+import pickle
+import threading
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from kempe.compiler import gate
+from kempe.compiler.interpret import interpret
+from kempe.compiler.kernel import WORTH_RELEASING, Kernel
+from kempe.compiler.trace import trace
+from kempe.errors import ArgumentError, CompileError
+from tests.compiler.chains import chain_of_squares
+
+
+def dynamics(t, q, v, M):
+    return {"a": M @ q + ca.sin(t) * v, "energy": ca.dot(v, v) / 2, "outer": q @ v.T}
+
+
+program = trace(dynamics, {"t": (), "q": 3, "v": 3, "M": (3, 3)}, {"energy": ()}, name="dynamics")
+kernel = Kernel(program)
+rng = np.random.default_rng(0)
+T, Q, V, M = 0.3, rng.normal(size=3), rng.normal(size=3), rng.normal(size=(3, 3))
+
+
+def expected(t, q, v, m):
+    return m @ q + np.sin(t) * v, v @ v / 2, np.outer(q, v)
+
+
+def assert_close(results, references):
+    for result, reference in zip(results, references, strict=True):
+        np.testing.assert_allclose(result, reference, rtol=1e-13)
+
+
+class TestArguments:
+    def test_by_position_and_by_name(self):
+        assert_close(kernel(T, Q, V, M), expected(T, Q, V, M))
+        assert_close(kernel(T, Q, M=M, v=V), expected(T, Q, V, M))
+
+    def test_outputs_have_their_shapes(self):
+        a, energy, outer = kernel(T, Q, V, M)
+        assert (a.shape, energy.shape, outer.shape) == ((3,), (), (3, 3))
+
+    @pytest.mark.parametrize(
+        "convert",
+        [
+            list,
+            lambda x: x.astype(np.float32),
+            lambda x: np.repeat(x, 2)[::2],
+            lambda x: x.astype(">f8"),
+            lambda x: np.frombuffer(b"x" + x.tobytes(), dtype=np.uint8)[1:].view(np.float64),
+            lambda x: np.ma.asarray(x),
+        ],
+        ids=["list", "single", "strided", "big-endian", "unaligned", "subclass"],
+    )
+    def test_whatever_holds_the_numbers(self, convert):
+        q = convert(Q)
+        reference = np.asarray(q, dtype=np.float64)
+        assert_close(kernel(T, q, V, M), expected(T, reference, V, M))
+
+    def test_integers_and_booleans(self):
+        assert_close(kernel(1, [1, 2, 3], np.array([True, False, True]), M), expected(1, np.array([1, 2, 3]), np.array([1.0, 0, 1]), M))
+
+    def test_matrices_in_column_order(self):
+        assert_close(kernel(T, Q, V, np.asfortranarray(M)), expected(T, Q, V, M))
+
+    def test_single_entries_as_numbers(self):
+        one = Kernel(trace(lambda x: 2 * x, {"x": 1}))
+        for value in (1.5, np.float64(1.5), [1.5], np.array(1.5), np.array([1.5])):
+            assert one(value).tolist() == [3.0]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((T, Q, V), r"'M' is missing; it takes \(t, q\[3\], v\[3\], M\[3\]\[3\]\)"),
+            ((T, Q, V, M, M), "5 arguments were given"),
+            ((T, Q[:2], V, M), r"argument 'q' has shape \(2,\); it takes \(3,\), or \(batch, 3\)"),
+            ((T, Q, V, M.ravel()), r"argument 'M' has shape \(9,\)"),
+            ((T, Q, np.zeros((2, 2, 3)), M), r"argument 'v' has shape \(2, 2, 3\)"),
+            ((T, 1.0, V, M), r"argument 'q' has shape \(\)"),
+            ((T, Q * 1j, V, M), "argument 'q': its type is complex128"),
+            ((T, "abc", V, M), "argument 'q': its type is <U3"),
+            ((T, [[1, 2], [3]], V, M), "argument 'q': not an array of numbers"),
+            ((T, None, V, M), "argument 'q': its type is object"),
+            ((T, np.zeros((4, 3)), np.zeros((5, 3)), M), "different numbers of states \\('q' 4, 'v' 5\\)"),
+        ],
+    )
+    def test_mistakes_are_answered_in_a_sentence(self, arguments, message):
+        with pytest.raises(ArgumentError, match=message):
+            kernel(*arguments)
+
+    def test_names_are_checked(self):
+        with pytest.raises(ArgumentError, match="there is no argument 'velocity'"):
+            kernel(T, Q, M=M, velocity=V)
+        with pytest.raises(ArgumentError, match="'q' is given by position and by name"):
+            kernel(T, Q, V, M, q=Q)
+
+
+class TestPreparedOutputs:
+    def test_single(self):
+        out = tuple(np.full(shape, np.nan) for shape in ((3,), (), (3, 3)))
+        assert kernel(T, Q, V, M, out=out) is out
+        assert_close(out, expected(T, Q, V, M))
+
+    def test_one_output_needs_no_tuple(self):
+        double = Kernel(trace(lambda x: 2 * x, {"x": 3}))
+        out = np.empty(3)
+        assert double(Q, out=out) is out
+        assert np.array_equal(out, 2 * Q)
+        assert double(Q, out=[out])[0] is out
+
+    def test_the_input_itself(self):
+        flip = Kernel(trace(lambda x: x[::-1, :], {"x": 5}))
+        x = np.arange(5.0)
+        assert flip(x, out=x).tolist() == [4, 3, 2, 1, 0]
+        many = np.arange(100.0).reshape(20, 5)
+        reference = many[:, ::-1].copy()
+        assert np.array_equal(flip(many, out=many), reference)
+
+    def test_a_batch_shifted_by_one_state(self):
+        double = Kernel(trace(lambda x: 2 * x, {"x": 2}))
+        store = np.arange(60.0).reshape(30, 2)
+        reference = 2 * store[:-1]
+        double(store[:-1], out=store[1:])
+        assert np.array_equal(store[1:], reference)
+
+    def test_strided(self):
+        double = Kernel(trace(lambda x: 2 * x, {"x": 3}))
+        store = np.zeros((7, 6))
+        double(np.ones((7, 3)), out=store[:, ::2])
+        assert store.sum(axis=0).tolist() == [14, 0, 14, 0, 14, 0]
+        line = np.zeros(6)
+        double(np.ones(3), out=line[::2])
+        assert line.tolist() == [2, 0, 2, 0, 2, 0]
+
+    @pytest.mark.parametrize(
+        ("out", "message"),
+        [
+            (np.empty(4), r"out for 'out' has shape \(4,\); \(3,\) is written"),
+            (np.empty(3, dtype=np.float32), "must be a NumPy array of doubles, not ndarray float32"),
+            ([0.0, 0.0, 0.0], "out has 3 arrays for 1 outputs"),
+            ("text", "must be a NumPy array of doubles, not str"),
+        ],
+    )
+    def test_mistakes(self, out, message):
+        double = Kernel(trace(lambda x: 2 * x, {"x": 3}))
+        with pytest.raises(ArgumentError, match=message):
+            double(Q, out=out)
+
+    def test_read_only(self):
+        out = np.empty(3)
+        out.flags.writeable = False
+        with pytest.raises(ArgumentError, match="read-only"):
+            Kernel(trace(lambda x: 2 * x, {"x": 3}))(Q, out=out)
+
+
+class TestBatches:
+    def test_shared_arguments(self):
+        q, v = rng.normal(size=(2, 21, 3))
+        a, energy, outer = kernel(T, q, v, M)
+        assert (a.shape, energy.shape, outer.shape) == ((21, 3), (21,), (21, 3, 3))
+        for k in range(21):
+            assert_close((a[k], energy[k], outer[k]), expected(T, q[k], v[k], M))
+
+    def test_all_arguments(self):
+        t, q, v, m = rng.normal(size=9), *rng.normal(size=(2, 9, 3)), rng.normal(size=(9, 3, 3))
+        results = kernel(t, q, v, np.asfortranarray(m))
+        for k in range(9):
+            assert_close([r[k] for r in results], expected(t[k], q[k], v[k], m[k]))
+
+    def test_no_states(self):
+        a, energy, outer = kernel(T, np.zeros((0, 3)), V, M)
+        assert (a.shape, energy.shape, outer.shape) == ((0, 3), (0,), (0, 3, 3))
+
+    def test_nothing_is_written_beyond_the_last_state(self):
+        double = Kernel(trace(lambda x: 2 * x, {"x": 2}))
+        for count in range(20):
+            store = np.full((count + 20, 2), -1.0)
+            double(np.ones((count, 2)), out=store[:count])
+            assert (store[:count] == 2).all()
+            assert (store[count:] == -1).all()
+
+
+def test_structural_zeros_are_written_over_old_memory():
+    sparse = Kernel(trace(lambda x: ca.diag(x), {"x": 3}))
+    out = np.full((3, 3), np.nan)
+    assert np.array_equal(sparse(Q, out=out), np.diag(Q))
+    many = np.full((10, 3, 3), np.nan)
+    assert not np.isnan(sparse(np.ones((10, 3)), out=many)).any()
+
+
+def test_nan_in_nan_out():
+    a, energy, _ = kernel(T, [np.nan, 0, 0], V, M)
+    assert np.isnan(a).all()
+    assert np.isfinite(energy)
+
+
+def test_empty_ports():
+    empty = Kernel(trace(lambda p, x: {"y": x + 1, "none": p}, {"p": 0, "x": 2}))
+    y, none = empty(np.zeros(0), np.zeros(2))
+    assert y.tolist() == [1, 1]
+    assert none.shape == (0,)
+    y, none = empty(np.zeros(0), np.zeros((5, 2)))
+    assert (y.shape, none.shape) == ((5, 2), (5, 0))
+
+
+def test_pickled_kernels_work():
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again.program == kernel.program
+    assert all(np.array_equal(a, b) for a, b in zip(again(T, Q, V, M), kernel(T, Q, V, M), strict=True))
+
+
+def test_equal_programs_share_their_code():
+    assert Kernel(program).address == kernel.address
+
+
+def test_shown_in_words():
+    assert repr(kernel) == "Kernel(dynamics: t, q[3], v[3], M[3][3] -> a[3], energy, outer[3][3]; 37 operations)"
+
+
+class TestThreads:
+    def test_many_at_once(self):
+        chain = Kernel(chain_of_squares(300))
+        inputs = rng.uniform(-1, 1, (8, 3))
+        references = [interpret(chain.program, x)[0] for x in inputs]
+        wrong = []
+
+        def work(x, reference):
+            wrong.extend(1 for _ in range(300) if not np.array_equal(chain(x), reference))
+            wrong.extend(1 for _ in range(30) if not np.array_equal(chain(np.tile(x, (9, 1)))[-1], reference))
+
+        threads = [threading.Thread(target=work, args=pair) for pair in zip(inputs, references, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+    @pytest.mark.parametrize("batched", [False, True])
+    def test_the_lock_is_released_while_it_works(self, batched):
+        """While one call runs in another thread, this one goes on; were the lock held, it could not."""
+        steps = 400 if batched else 3_000_000
+        chain = Kernel(chain_of_squares(2000 if not batched else steps))
+        assert chain.program.length > 0
+        x = np.full((30_000, 3), 0.5) if batched else np.full(3, 0.5)
+        running, progress = threading.Event(), []
+
+        def work():
+            running.set()
+            for _ in range(1 if batched else 1000):
+                chain(x)
+            running.clear()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        running.wait()
+        while running.is_set():
+            progress.append(None)
+        thread.join()
+        assert len(progress) > 10
+        assert chain.program.length >= WORTH_RELEASING or batched
+
+
+class TestOtherCompiledCode:
+    def call(self, function):
+        results = np.empty(3), np.empty(()), np.empty((3, 3))
+        arguments = np.array(T), Q, V, M
+        inputs = (ctypes.c_void_p * 4)(*(x.ctypes.data for x in arguments))
+        outputs = (ctypes.c_void_p * 3)(*(x.ctypes.data for x in results))
+        function(ctypes.addressof(inputs), ctypes.addressof(outputs), None)
+        return results
+
+    def test_by_address(self):
+        assert kernel.workspace == 0
+        results = self.call(ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(kernel.address))
+        assert_close(results, expected(T, Q, V, M))
+
+    def test_from_numba(self):
+        numba = pytest.importorskip("numba")
+        import numba.experimental.function_type  # noqa: F401
+        from numba import types
+
+        class Address(types.WrapperAddressProtocol):
+            def __wrapper_address__(self):
+                return kernel.address
+
+            def signature(self):
+                return types.void(types.intp, types.intp, types.intp)
+
+        @numba.njit
+        def ten_times(function, inputs, outputs):
+            for _ in range(10):
+                function(inputs, outputs, 0)
+
+        self_call = self.call(lambda inputs, outputs, _: ten_times(Address(), inputs, outputs))
+        assert_close(self_call, expected(T, Q, V, M))
+
+
+def test_a_strange_memory_layout_is_refused(monkeypatch):
+    monkeypatch.setattr(gate, "NDIM", gate.NDIM + 4)
+    with pytest.raises(CompileError, match="keeps arrays in memory in a way Kempe does not know"):
+        gate._check_layout()

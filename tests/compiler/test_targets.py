@@ -1,0 +1,103 @@
+"""One suite for all targets: the interpreter says what a program means, and they agree with it to the last bit."""
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kempe.compiler.compose import Composer
+from kempe.compiler.interpret import interpret
+from kempe.compiler.kernel import Kernel
+from kempe.compiler.llvm import Emitter
+from kempe.compiler.native import host
+from kempe.compiler.operations import ARITY, Op
+from kempe.compiler.passes import prepare
+from kempe.compiler.program import Block, Port
+from kempe.compiler.trace import single_block
+from tests.compiler.strategies import SPECIAL, composed_programs, lanes_of, programs, same_bits
+
+LANES = host().lanes
+SIZES = [0, 1, LANES - 1, LANES, LANES + 1, 3 * LANES - 1]
+
+
+@given(program=programs, data=st.data())
+@settings(max_examples=400)
+def test_interpreter_scalar_and_batch_agree_to_the_last_bit(program, data):
+    kernel = Kernel(program)
+    count = data.draw(st.sampled_from(SIZES))
+    inputs = lanes_of(program, data.draw, count)
+    meant = interpret(program, *inputs)
+    many = kernel(*inputs)
+    for a, b in zip(meant, many, strict=True):
+        assert same_bits(a, b)
+    for lane in range(count):
+        one = kernel(*(x[lane] for x in inputs))
+        assert all(same_bits(a[lane], b) for a, b in zip(meant, one, strict=True))
+
+
+@pytest.mark.parametrize("op", [op for op in Op if op != Op.CONST], ids=lambda op: op.name)
+def test_every_operation_on_every_special_number(op):
+    """All pairs of awkward numbers; the third operand runs through them too."""
+    grid = np.array([(a, b) for a in SPECIAL for b in SPECIAL])
+    thirds = np.resize(np.array(SPECIAL), len(grid) * 3)
+    states = np.column_stack([np.tile(grid, (3, 1)), thirds])
+    block = Block(op.name, 3, [[op, *range(ARITY[op]), *[-1] * (3 - ARITY[op])]], [], [3])
+    program = single_block(block, [Port("x", (3,))], [Port("y", (1,))])
+    kernel = Kernel(program)
+    (meant,) = interpret(program, states)
+    assert same_bits(meant, kernel(states))
+    assert same_bits(meant, np.array([kernel(state) for state in states]))
+
+
+@given(program=composed_programs())
+@settings(max_examples=20)
+def test_memory_order_of_a_batch_does_not_matter(program):
+    kernel = Kernel(program)
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(11, *port.shape)) for port in program.inputs]
+    usual = kernel(*inputs)
+    by_element = kernel(*(np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0) for x in inputs))
+    every_other = kernel(*(np.repeat(x, 2, axis=0)[::2] for x in inputs))
+    backwards = kernel(*(x[::-1] for x in inputs))
+    for a, b, c, d in zip(usual, by_element, every_other, backwards, strict=True):
+        assert same_bits(a, b)
+        assert same_bits(a, c)
+        assert same_bits(a, d[::-1])
+
+
+def test_a_thousand_calls_deep():
+    """x -> x/2 + 1, repeated: each call reads what the one before wrote."""
+    block = Block("halve", 1, [[Op.CONST, 0, -1, -1], [Op.CONST, 1, -1, -1], [Op.FMA, 0, 1, 2]], [0.5, 1.0], [3])
+    step = single_block(block, [Port("x", ())], [Port("y", ())])
+    composer = Composer("deep")
+    x = start = composer.input("x", ())
+    for _ in range(1000):
+        (x,) = composer.call(step, x)
+    composer.output("y", np.array([x, start]))
+    program = composer.program()
+    assert len(program.blocks) == len(program.calls) == 1
+    kernel = Kernel(program)
+    assert kernel(7.0).tolist() == [2.0, 7.0]
+    assert same_bits(kernel(np.array([7.0, np.nan, np.inf])), interpret(program, np.array([7.0, np.nan, np.inf]))[0])
+
+
+@pytest.mark.parametrize(
+    ("triple", "mark"), [("wasm32-unknown-unknown", "f64.mul"), ("nvptx64-nvidia-cuda", "fma.rn.f64")]
+)
+@given(program=composed_programs())
+@settings(max_examples=10)
+def test_the_emitter_makes_no_assumption_about_the_host(triple, mark, program):
+    """The same text is accepted by LLVM's other back ends; what they lack is only how arguments arrive."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    on = Emitter()
+    on.runner(prepare(program))
+    on.add_function("void @entry(ptr %work)", ["call void @run(ptr %work)", "ret void"])
+    extra = Block("extra", 2, [[Op.MUL, 0, 1, -1], [Op.FMA, 0, 1, 2]], [], [3])
+    body, (result,) = on.body(extra, ["%a", "%b"])
+    on.add_function("double @extra(double %a, double %b)", [*body, f"ret double {result}"])
+    module = llvm.parse_assembly(on.module())
+    module.triple = triple
+    machine = llvm.Target.from_triple(triple).create_target_machine()
+    assert mark in machine.emit_assembly(module)
