@@ -5,34 +5,56 @@ Names load when they are first used, so that `import kempe` stays light.
 
 from importlib import import_module
 from math import pi
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kempe.compiler.compose import Composer
+    from kempe.compiler.count import Counts, count
+    from kempe.compiler.interpret import interpret
+    from kempe.compiler.kernel import Kernel
+    from kempe.compiler.program import Program
+    from kempe.compiler.trace import trace
+    from kempe.errors import KempeError
 
 __version__ = "0.1.0"
 
 deg = pi / 180  # radians in a degree: 30 * kp.deg
 mm = 1e-3  # metres in a millimetre
 
-# Every public name and the module it lives in.
+# Every public name that is loaded when it is first used, and the module it lives in.
 _HOME = {
     "Composer": "kempe.compiler.compose",
     "Counts": "kempe.compiler.count",
+    "KempeError": "kempe.errors",
     "Kernel": "kempe.compiler.kernel",
     "Program": "kempe.compiler.program",
     "count": "kempe.compiler.count",
     "interpret": "kempe.compiler.interpret",
     "trace": "kempe.compiler.trace",
-    "KempeError": "kempe.errors",
 }
 
-__all__ = ["__version__", "deg", "mm", *_HOME]
+__all__ = [
+    "Composer",
+    "Counts",
+    "KempeError",
+    "Kernel",
+    "Program",
+    "__version__",
+    "count",
+    "deg",
+    "interpret",
+    "mm",
+    "trace",
+]
 
 
 def __getattr__(name: str):
     if name not in _HOME:
-        raise AttributeError(f"kempe has no {name!r}; it has {', '.join(sorted(__all__))}")
+        raise AttributeError(f"kempe has no {name!r}; it has {', '.join(__all__)}")
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

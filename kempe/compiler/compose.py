@@ -63,7 +63,8 @@ class Composer:
         for port, slots in zip(step.inputs, arguments, strict=True):
             if np.size(slots) != port.size:
                 raise ProgramError(
-                    f"program {self.name!r}: argument {port} of {step.name!r} takes {port.size} slots, not {np.size(slots)}"
+                    f"program {self.name!r}: argument {port} of {step.name!r} takes {port.size} slots, "
+                    f"not {np.size(slots)}"
                 )
             reads.append(np.ravel(slots))
         block = step.blocks[0]
@@ -77,8 +78,7 @@ class Composer:
         self._calls[-1][2].append(writes)
         first = step.calls[0].writes[0, 0] if len(writes) else 0
         return tuple(
-            writes[source - first].reshape(port.shape)
-            for port, source in zip(step.outputs, step.sources, strict=True)
+            writes[source - first].reshape(port.shape) for port, source in zip(step.outputs, step.sources, strict=True)
         )
 
     def output(self, name: str, slots: Slots) -> None:

@@ -95,7 +95,7 @@ def _critical_path(program: Program) -> int:
 
 def _live_values(block: Block) -> int:
     """The most values needed at once while the block runs from its first instruction to its last."""
-    last_use = [-1] * block.arity + [k for k in range(len(block))]
+    last_use = [-1] * block.arity + list(range(len(block)))
     code = block.code.tolist()
     for k, (op, *operands) in enumerate(code):
         if op != Op.CONST:

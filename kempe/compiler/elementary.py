@@ -70,7 +70,7 @@ TAN_PI_8 = math.tan(math.pi / 8)
 def arctangent2(y: Term, x: Term) -> Term:
     """The angle of (x, y) in [-pi, pi]."""
     # First octant, sizes below overflow; equal infinities count as equal lengths.
-    shrink = where(1e300 < maximum(abs(x), abs(y)), 2.0**-10, 1.0)
+    shrink = where(maximum(abs(x), abs(y)) > 1e300, 2.0**-10, 1.0)
     ax, ay = abs(x) * shrink, abs(y) * shrink
     long, short = maximum(ax, ay), minimum(ax, ay)
     both_infinite = math.inf <= short
@@ -90,7 +90,7 @@ def arctangent2(y: Term, x: Term) -> Term:
 
 def exponential(x: Term) -> Term:
     """e^x."""
-    bounded = where(x < -746.0, -746.0, where(710.0 < x, 710.0, x))
+    bounded = where(x < -746.0, -746.0, where(x > 710.0, 710.0, x))
     k = floor(fma(bounded, 1 / math.log(2), 0.5))
     high = fnma(k, LN2[0], bounded)
     low = k * LN2[1]

@@ -31,7 +31,9 @@ def explain(program: Program, limit: int | None = 60) -> str:
     for call in program.calls:
         block = program.blocks[call.block]
         times = "once" if call.repeat == 1 else f"{call.repeat} times"
-        lines.append(f"  run {block.name} {times} ({len(block)} instructions, takes {block.arity}, gives {len(block.outputs)})")
+        lines.append(
+            f"  run {block.name} {times} ({len(block)} instructions, takes {block.arity}, gives {len(block.outputs)})"
+        )
     for block in program.blocks:
         lines.append(f"block {block.name}:")
         results = [[f"result[{k}]"] for k in range(len(block.outputs))]

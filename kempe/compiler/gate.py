@@ -27,8 +27,15 @@ READABLE, WRITEABLE = 0x101, 0x501  # NumPy's flags: contiguous and aligned; tha
 
 # The first entries of a kernel's table; after them come ndim, rows, columns of every argument.
 TABLE_HEAD = 8
-_METH_FASTCALL, _METH_O = 0x80, 0x08
-_PYTHON = ("PyLong_FromLong", "PyErr_NoMemory", "PyMem_RawMalloc", "PyMem_RawFree", "PyEval_SaveThread", "PyEval_RestoreThread")
+_METH_FASTCALL = 0x80
+_PYTHON = (
+    "PyLong_FromLong",
+    "PyErr_NoMemory",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
 
 _TEXT = f"""
 declare ptr @PyLong_FromLong(i64)
@@ -38,7 +45,8 @@ declare void @PyMem_RawFree(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
-; enter(*arguments): runs the kernel of the table that is `self`; 0, or 1 + the position of the first argument that does not fit
+; enter(*arguments): runs the kernel of the table that is `self`;
+; gives 0, or 1 + the position of the first argument that does not fit
 define ptr @enter(ptr %self, ptr %arguments, i64 %given) {{
 entry:
   %table.at = getelementptr i8, ptr %self, i64 {DATA}
@@ -175,23 +183,50 @@ refuse.count:
   ret ptr %minus
 }}
 
-; invoke(numbers): calls numbers[0] with the six that follow; releases the lock when numbers[7] is not 0
-define ptr @invoke(ptr %self, ptr %array) {{
+; invoke(numbers, work, *arrays): runs a batch; numbers are the function, the count of states, the count of inputs,
+; whether to release the lock, and the strides. Nothing is checked here: the caller has made all arrays fit.
+define ptr @invoke(ptr %self, ptr %arguments, i64 %given) {{
 entry:
-  %data.at = getelementptr i8, ptr %array, i64 {DATA}
-  %n = load ptr, ptr %data.at
-  %function = load ptr, ptr %n
-{chr(10).join(f'''  %at{k} = getelementptr i64, ptr %n, i64 {k}
-  %x{k} = load i64, ptr %at{k}''' for k in range(1, 8))}
-  %let.go = icmp ne i64 %x7, 0
+  %numbers.object = load ptr, ptr %arguments
+  %numbers.at = getelementptr i8, ptr %numbers.object, i64 {DATA}
+  %numbers = load ptr, ptr %numbers.at
+  %function = load ptr, ptr %numbers
+  %count.at = getelementptr i64, ptr %numbers, i64 1
+  %count = load i64, ptr %count.at
+  %in.at = getelementptr i64, ptr %numbers, i64 2
+  %in = load i64, ptr %in.at
+  %release.at = getelementptr i64, ptr %numbers, i64 3
+  %release = load i64, ptr %release.at
+  %in.strides = getelementptr i64, ptr %numbers, i64 4
+  %in.2 = mul i64 %in, 2
+  %out.strides = getelementptr i64, ptr %in.strides, i64 %in.2
+  %pointers = alloca ptr, i64 %given
+  br label %argument
+argument:
+  %i = phi i64 [ 1, %entry ], [ %next, %argument ]
+  %object.at = getelementptr ptr, ptr %arguments, i64 %i
+  %object = load ptr, ptr %object.at
+  %data.at = getelementptr i8, ptr %object, i64 {DATA}
+  %data = load ptr, ptr %data.at
+  %slot = getelementptr ptr, ptr %pointers, i64 %i
+  store ptr %data, ptr %slot
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %given
+  br i1 %more, label %argument, label %run
+run:
+  %work.at = getelementptr ptr, ptr %pointers, i64 1
+  %work = load ptr, ptr %work.at
+  %inputs = getelementptr ptr, ptr %pointers, i64 2
+  %outputs = getelementptr ptr, ptr %inputs, i64 %in
+  %let.go = icmp ne i64 %release, 0
   br i1 %let.go, label %alone, label %holding
 alone:
   %thread = call ptr @PyEval_SaveThread()
-  call void %function(i64 %x1, i64 %x2, i64 %x3, i64 %x4, i64 %x5, i64 %x6)
+  call void %function(i64 %count, ptr %inputs, ptr %in.strides, ptr %outputs, ptr %out.strides, ptr %work)
   call void @PyEval_RestoreThread(ptr %thread)
   br label %leave
 holding:
-  call void %function(i64 %x1, i64 %x2, i64 %x3, i64 %x4, i64 %x5, i64 %x6)
+  call void %function(i64 %count, ptr %inputs, ptr %in.strides, ptr %outputs, ptr %out.strides, ptr %work)
   br label %leave
 leave:
   %zero = call ptr @PyLong_FromLong(i64 0)
@@ -218,7 +253,7 @@ class _Gate:
         python = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
         self._code = native.Code(image, ("enter", "invoke"), python)
         self._enter = _MethodDef(b"enter", self._code.address("enter"), _METH_FASTCALL, None)
-        self._invoke = _MethodDef(b"invoke", self._code.address("invoke"), _METH_O, None)
+        self._invoke = _MethodDef(b"invoke", self._code.address("invoke"), _METH_FASTCALL, None)
         self._new = ctypes.pythonapi.PyCFunction_NewEx
         self._new.restype = ctypes.py_object
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

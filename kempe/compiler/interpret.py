@@ -87,7 +87,12 @@ class Evaluation:
     """Where recipes are worked out on numbers: `emit` computes at once."""
 
     def const(self, value: float):
+        """A number."""
         return np.float64(value)
+
+    def number(self, value) -> float | None:
+        """Nothing is known before it is computed."""
+        return None
 
     def emit(self, op: Op, *operands):
         """The value of one operation on numbers or arrays of numbers."""
@@ -105,7 +110,7 @@ def interpret_block(block: Block, operands) -> list:
     values = list(operands)
     for op, *arguments in block.code.tolist():
         if op == Op.CONST:
-            values.append(on.const(block.constants[arguments[0]]))
+            values.append(on.const(float(block.constants[arguments[0]])))
         else:
             values.append(on.emit(Op(op), *(values[a] for a in arguments if a >= 0)))
     return [values[k] for k in block.outputs.tolist()]

@@ -47,7 +47,7 @@ class Op(IntEnum):
     LOG = 28
 
 
-ARITY = {op: 2 for op in Op} | {
+ARITY = dict.fromkeys(Op, 2) | {
     Op.CONST: 0,
     **dict.fromkeys((Op.NEG, Op.ABS, Op.SQRT, Op.FLOOR, Op.EXPONENT, Op.POW2, Op.NOT), 1),
     **dict.fromkeys((Op.SIN, Op.COS, Op.EXP, Op.LOG), 1),

@@ -1,8 +1,10 @@
 """Passes: named rewritings of blocks and programs, each tested by itself.
 
-`fuse` belongs to tracing: it changes rounding. The compiler's own pipeline, `prepare`, keeps every bit.
+`invert_once` and `fuse` belong to tracing: they change rounding. The compiler's own pipeline, `prepare`, keeps every
+bit.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +13,23 @@ from kempe.compiler.elementary import expand
 from kempe.compiler.operations import ELEMENTARY, Op
 from kempe.compiler.program import Block, Call, Program
 from kempe.compiler.tape import Tape
+
+
+def invert_once(block: Block) -> Block:
+    """Several divisions by the same value become one, of 1 by it, and multiplications."""
+    code = block.code.tolist()
+    divisors = Counter(b for op, _, b, _ in code if op == Op.DIV)
+    tape = Tape(block.arity)
+    values = list(range(block.arity))
+    for op, *operands in code:
+        if op == Op.CONST:
+            values.append(tape.const(float(block.constants[operands[0]])))
+        elif op == Op.DIV and divisors[operands[1]] > 1:
+            inverse = tape.emit(Op.DIV, tape.const(1.0), values[operands[1]])
+            values.append(tape.emit(Op.MUL, values[operands[0]], inverse))
+        else:
+            values.append(tape.emit(Op(op), *(values[a] for a in operands if a >= 0)))
+    return tape.block(block.name, [values[k] for k in block.outputs.tolist()])
 
 
 def fuse(block: Block) -> Block:
@@ -93,7 +112,7 @@ def split(program: Program) -> Program:
                     given.append(fresh if output is None else writes[output])
                     slot_of[value] = given[-1]
                     fresh += output is None
-                calls.append(Call(number, [taken], [given]))
+                calls.append(Call(number, np.array([taken]), np.array([given])))
     return replace(program, blocks=tuple(blocks), calls=tuple(calls))
 
 
@@ -136,7 +155,7 @@ def _cut(block: Block, length: int) -> list[_Piece]:
         tape = Tape(len(takes))
         values = {value: k for k, value in enumerate(takes)}
         for value in sorted(used - made - set(takes)):
-            values[value] = tape.const(block.constants[code[value - arity][1]])
+            values[value] = tape.const(float(block.constants[code[value - arity][1]]))
         for k in mine:
             op, *operands = code[k]
             if op != Op.CONST:

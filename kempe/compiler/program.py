@@ -16,6 +16,7 @@ slot numbers per repetition; rows run from first to last, and may read what earl
 """
 
 import hashlib
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -46,6 +47,7 @@ class Port:
 
     @property
     def size(self) -> int:
+        """How many numbers it holds."""
         return prod(self.shape)
 
     def __str__(self) -> str:
@@ -103,16 +105,20 @@ class Block(_Content):
         ops, operands = self.code[:, 0], self.code[:, 1:]
         unknown = ~np.isin(ops, [int(op) for op in Op])
         if unknown.any():
-            raise ProgramError(f"block {self.name!r}: instruction {unknown.argmax()} is none of the {len(Op)} operations")
+            raise ProgramError(
+                f"block {self.name!r}: instruction {unknown.argmax()} is none of the {len(Op)} operations"
+            )
         used = np.arange(3) < _ARITY_OF[ops][:, None]
         limit = self.arity + np.arange(len(self.code))[:, None]
         wrong = (used & ((operands < 0) | (operands >= limit))).any(axis=1)
         if wrong.any():
-            raise ProgramError(f"block {self.name!r}: instruction {wrong.argmax()} reads a value that does not exist yet")
+            raise ProgramError(
+                f"block {self.name!r}: instruction {wrong.argmax()} reads a value that does not exist yet"
+            )
         numbers = operands[ops == Op.CONST, 0]
-        if len(numbers) and not (0 <= numbers.min() and numbers.max() < len(self.constants)):
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < len(self.constants)):
             raise ProgramError(f"block {self.name!r}: a constant is missing from its table")
-        if len(self.outputs) and not (0 <= self.outputs.min() and self.outputs.max() < self.arity + len(self.code)):
+        if len(self.outputs) and not (self.outputs.min() >= 0 and self.outputs.max() < self.arity + len(self.code)):
             raise ProgramError(f"block {self.name!r}: an output names a value that does not exist")
 
     def __len__(self) -> int:
@@ -142,6 +148,7 @@ class Call(_Content):
 
     @property
     def repeat(self) -> int:
+        """How often the block is run."""
         return len(self.reads)
 
     def _parts(self):
@@ -174,10 +181,11 @@ class Program(_Content):
     def input_slots(self) -> tuple[slice, ...]:
         """Where each input lies in the workspace."""
         ends = np.cumsum([0, *(port.size for port in self.inputs)]).tolist()
-        return tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+        return tuple(slice(a, b) for a, b in itertools.pairwise(ends))
 
     @cached_property
     def constant_slots(self) -> slice:
+        """Where the constants lie in the workspace."""
         start = sum(port.size for port in self.inputs)
         return slice(start, start + len(self.constants))
 
@@ -193,6 +201,7 @@ class Program(_Content):
 
     @property
     def is_single_block(self) -> bool:
+        """Whether it is one block called once."""
         return len(self.calls) == 1 and self.calls[0].repeat == 1
 
     def _check(self) -> None:
@@ -210,7 +219,7 @@ class Program(_Content):
         for port, slots in zip(self.outputs, self.sources, strict=True):
             if len(slots) != port.size:
                 raise ProgramError(f"{where}: output {port} takes {port.size} slots, not {len(slots)}")
-            if len(slots) and not (0 <= slots.min() and slots.max() < self.workspace):
+            if len(slots) and not (slots.min() >= 0 and slots.max() < self.workspace):
                 raise ProgramError(f"{where}: output {port} reads a slot outside the workspace")
 
     def _check_call(self, where: str, call: Call, written: np.ndarray) -> None:
@@ -219,9 +228,12 @@ class Program(_Content):
         block = self.blocks[call.block]
         shapes = (call.repeat, block.arity), (call.repeat, len(block.outputs))
         if (call.reads.shape, call.writes.shape) != shapes:
-            raise ProgramError(f"{where}: the slot tables do not fit block {block.name!r}, which takes {block.arity} and gives {len(block.outputs)}")
+            raise ProgramError(
+                f"{where}: the slot tables do not fit block {block.name!r}, "
+                f"which takes {block.arity} and gives {len(block.outputs)}"
+            )
         for slots in (call.reads, call.writes):
-            if slots.size and not (0 <= slots.min() and slots.max() < len(written)):
+            if slots.size and not (slots.min() >= 0 and slots.max() < len(written)):
                 raise ProgramError(f"{where}: a slot lies outside the workspace")
         # Row i may read what rows before it wrote: give every slot the row that writes it.
         row_of = np.where(written, -1, call.repeat)

@@ -61,7 +61,7 @@ def _reduce(x: Term) -> tuple[Term, Term, Term]:
     tail = (error2 + error3) - k * PI_2[3]
     total = r + tail
     tail = (r - total) + tail
-    too_far = REACH < abs(total)
+    too_far = abs(total) > REACH
     return k, where(too_far, copysign(total.like(REACH), total), total), where(too_far, 0.0, tail)
 
 

@@ -23,7 +23,7 @@ from kempe.compiler.term import (
 
 def _power(x: Term, n: Term) -> Term:
     """x^n: products where n is a small whole number, a root where it is a half, else exp(n log x)."""
-    number = x.on.number(n.value)  # tracing happens on a tape, which knows its constants
+    number = x.on.number(n.value)
     if number is not None and abs(number) <= 64 and (2 * number).is_integer():
         whole = _whole_power(x, int(abs(number)))
         result = whole if number.is_integer() else whole * sqrt(x)
@@ -179,4 +179,3 @@ RULES = {
 
 # Names of CasADi's operations by number, for messages.
 OPERATION_NAMES = {value: name[3:].lower() for name, value in vars(ca).items() if name.startswith("OP_")}
-

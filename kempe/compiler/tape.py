@@ -79,7 +79,8 @@ class Tape:
                 else:
                     operands = tuple(number[a] for a in operands)
                 code.append((op, *operands, *(-1,) * (3 - len(operands))))
-        return Block(name, self.arity, np.array(code, np.int32), np.array(constants), [number[k] for k in outputs])
+        kept = np.array([number[k] for k in outputs])
+        return Block(name, self.arity, np.array(code, np.int32), np.array(constants), kept)
 
     def _record(self, op: Op, operands: tuple[int, ...]) -> int:
         self._code.append((op, operands))
@@ -89,6 +90,7 @@ class Tape:
         return self._code[value - self.arity] if value >= self.arity else (None, ())
 
     def number(self, value: int) -> float | None:
+        """Which constant a value is; None for what is computed."""
         op, operands = self._made_by(value)
         return self._numbers[operands[0]] if op == Op.CONST else None
 
@@ -97,21 +99,17 @@ class Tape:
         numbers = [self.number(a) for a in operands]
         if None not in numbers:
             return self.const(float(_ON_NUMBERS.emit(op, *map(np.float64, numbers))))
-        if op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG):
-            exact = self._identity(op, operands, numbers)
-            if exact is None and self.algebra:
-                return self._algebra(op, operands, numbers)
-            return exact
+        if op == Op.NEG:
+            inner, of = self._made_by(operands[0])
+            return of[0] if inner == Op.NEG else None
+        if op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV):
+            (a, b), (x, y) = operands, numbers
+            same = self._identity(op, a, b, x, y)
+            return self._algebra(op, a, b, x, y) if same is None and self.algebra else same
         return None
 
-    def _identity(self, op: Op, operands, numbers) -> int | None:
-        """Identities of IEEE arithmetic, true to the last bit."""
-        a, b = (*operands, None)[:2]
-        x, y = (*numbers, None)[:2]
-        if op == Op.NEG:
-            inner, of = self._made_by(a)
-            return of[0] if inner == Op.NEG else None
-        assert b is not None
+    def _identity(self, op: Op, a: int, b: int, x: float | None, y: float | None) -> int | None:
+        """Identities of IEEE arithmetic, true to the last bit; x and y are what a and b are, if constant."""
         if op == Op.MUL:
             for factor, other in ((x, b), (y, a)):
                 if factor in (1.0, -1.0):
@@ -132,10 +130,8 @@ class Tape:
                 return self.emit(Op.SUB, b, of[0])
         return None
 
-    def _algebra(self, op: Op, operands, numbers) -> int | None:
+    def _algebra(self, op: Op, a: int, b: int, x: float | None, y: float | None) -> int | None:
         """Identities of real numbers, for exact zeros."""
-        a, b = (*operands, None)[:2]
-        x, y = (*numbers, None)[:2]
         if (op == Op.MUL and (x == 0 or y == 0)) or (op == Op.DIV and x == 0) or (op == Op.SUB and a == b):
             return self.const(0.0)
         if op in (Op.ADD, Op.SUB) and y == 0:
@@ -143,7 +139,6 @@ class Tape:
         if op == Op.ADD and x == 0:
             return b
         if op == Op.SUB and x == 0:
-            assert b is not None
             return self.emit(Op.NEG, b)
         return None
 

@@ -13,9 +13,14 @@ from kempe.compiler.operations import Op
 class Ground(Protocol):
     """Where operations are carried out."""
 
-    def const(self, value: float) -> Any: ...
+    def const(self, value: float) -> Any:
+        """A constant."""
 
-    def emit(self, op: Op, *operands: Any) -> Any: ...
+    def number(self, value: Any) -> float | None:
+        """Which constant a value is, where that is known beforehand."""
+
+    def emit(self, op: Op, *operands: Any) -> Any:
+        """One operation of earlier values."""
 
 
 class Term:
@@ -81,6 +86,7 @@ class Term:
         return self._term(other) <= self
 
     def equals(self, other: "Term | float") -> "Term":
+        """1 where they are equal, else 0."""
         return self.apply(Op.EQ, other)
 
     def __invert__(self):
@@ -93,6 +99,7 @@ class Term:
         return self.apply(Op.OR, other)
 
     def is_nan(self) -> "Term":
+        """1 where it is not a number, else 0."""
         return ~self.equals(self)
 
 

@@ -1,16 +1,18 @@
 """Tracing: a function over CasADi symbols, or a CasADi Function, becomes a Program.
 
-A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded, and a product that
-is only added is fused with the addition (one rounding instead of two; `fuse=False` leaves every operation as
-written). From here on a program's meaning is fixed to the last bit; nothing later changes it.
+A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded. Two rewritings change
+the rounding: a divisor that occurs several times is inverted once, and a product that is only added is fused with
+the addition (`as_written=True` leaves both out). From here on a program's meaning is fixed to the last bit; nothing
+later changes it.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import casadi as ca
 import numpy as np
 
-from kempe.compiler.passes import fuse as fuse_block
+from kempe.compiler.passes import fuse, invert_once
 from kempe.compiler.program import Block, Call, Port, Program
 from kempe.compiler.symbolic import OPERATION_NAMES, RULES
 from kempe.compiler.tape import Tape
@@ -26,7 +28,7 @@ def trace(
     outputs: Mapping[str, Shape] | None = None,
     *,
     name: str | None = None,
-    fuse: bool = True,
+    as_written: bool = False,
 ) -> Program:
     """The program of `function`.
 
@@ -36,26 +38,27 @@ def trace(
         (n, m) for a matrix.
     outputs: names, and shapes where the usual ones will not do (a column is a vector, else a matrix); for
         instance `{"energy": ()}` for a scalar.
+    as_written: keep every multiplication, addition and division as CasADi has it.
     """
     if isinstance(function, ca.Function):
         compact = _expanded(function)
-        name = name or function.name()
+        called = name or function.name()
         ports_in = [_port(n, compact.size_in(i)) for i, n in enumerate(compact.name_in())]
         ports_out = [_port(n, compact.size_out(i)) for i, n in enumerate(compact.name_out())]
     else:
-        name = name or getattr(function, "__name__", "program").strip("<>")
+        called = name or getattr(function, "__name__", "program").strip("<>")
         if inputs is None:
             raise TraceError(
-                f'tracing {name!r}: say the shape of every argument, for example trace({name}, {{"q": 3, "v": 3}})'
+                f'tracing {called!r}: say the shape of every argument, for example trace({called}, {{"q": 3, "v": 3}})'
             )
         ports_in = [Port(n, _shape(n, s)) for n, s in inputs.items()]
         symbols = [ca.SX.sym(p.name, *_size(p)) for p in ports_in]
-        results = _named_results(name, function(*symbols), outputs)
+        results = _named_results(called, function(*symbols), outputs)
         ports_out = [_port(n, value.shape) for n, value in results.items()]
         compact = ca.Function("traced", symbols, list(results.values()))
     ports_out = [_declared(port, outputs) for port in ports_out]
-    block = _record(name, compact, ports_in, ports_out)
-    return single_block(fuse_block(block) if fuse else block, ports_in, ports_out)
+    block = _record(called, compact, ports_in, ports_out)
+    return single_block(block if as_written else fuse(invert_once(block)), ports_in, ports_out)
 
 
 def single_block(block: Block, inputs, outputs) -> Program:
@@ -63,8 +66,8 @@ def single_block(block: Block, inputs, outputs) -> Program:
     first_output = block.arity
     ends = np.cumsum([first_output, *(port.size for port in outputs)])
     call = Call(0, np.arange(block.arity)[None], first_output + np.arange(len(block.outputs))[None])
-    sources = [np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False)]
-    return Program(block.name, tuple(inputs), tuple(outputs), (), (block,), (call,), tuple(sources))
+    sources = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
+    return Program(block.name, tuple(inputs), tuple(outputs), np.zeros(0), (block,), (call,), tuple(sources))
 
 
 def _expanded(function: ca.Function) -> ca.Function:

@@ -10,7 +10,22 @@ from kempe.compiler.operations import ARITY, Op
 from kempe.compiler.program import Block, Port
 from kempe.compiler.trace import single_block
 
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, math.pi / 2, math.inf, -math.inf, math.nan, 5e-324, -2.5e-310, 1e308, -1e-300, 1e7]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    math.pi / 2,
+    math.inf,
+    -math.inf,
+    math.nan,
+    5e-324,
+    -2.5e-310,
+    1e308,
+    -1e-300,
+    1e7,
+]
 numbers = st.one_of(
     st.sampled_from(SPECIAL),
     st.floats(-10, 10),
@@ -73,10 +88,14 @@ programs = st.one_of(single_block_programs(), composed_programs())
 def lanes_of(program, draw, count):
     """Inputs of `program` for `count` states."""
     values = draw(st.lists(numbers, min_size=8, max_size=40))
-    return [np.resize(np.array(values[k % len(values) :] + values), (count, *p.shape)) for k, p in enumerate(program.inputs)]
+    return [
+        np.resize(np.array(values[k % len(values) :] + values), (count, *p.shape)) for k, p in enumerate(program.inputs)
+    ]
 
 
 def same_bits(a, b) -> bool:
     """Equal to the last bit, signs of zeros included; any NaN equals any NaN."""
     a, b = np.asarray(a), np.asarray(b)
-    return a.shape == b.shape and bool(np.all(((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))))
+    return a.shape == b.shape and bool(
+        np.all(((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b)))
+    )

@@ -80,7 +80,9 @@ def test_without_a_usable_directory_it_just_compiles(where, tmp_path, monkeypatc
         name = cache.key(polynomial(6.0).digest, "kempe", str(native.host()))
         (folder / name[:2]).mkdir(parents=True)
         (folder / name[:2]).chmod(0o777)
-    monkeypatch.setenv("KEMPE_CACHE_DIR", "" if where == "off" else str(folder / "deeper" if where == "under a file" else folder))
+    monkeypatch.setenv(
+        "KEMPE_CACHE_DIR", "" if where == "off" else str(folder / "deeper" if where == "under a file" else folder)
+    )
     for expected in (1, 2):
         assert Kernel(polynomial(6.0))(X).tolist() == answer(6.0)
         assert len(compilations) == expected
@@ -95,7 +97,12 @@ def test_directories_are_for_the_user_alone(empty_cache):
 def run_python(code: str, folder, **options):
     environment = {**os.environ, "KEMPE_CACHE_DIR": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=300, **options
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
     )
 
 

@@ -1,6 +1,7 @@
 """Calling kernels: shapes, types, prepared outputs, threads, pickles, other compiled code."""
 
 import ctypes
+import importlib
 import pickle
 import threading
 
@@ -62,7 +63,10 @@ class TestArguments:
         assert_close(kernel(T, q, V, M), expected(T, reference, V, M))
 
     def test_integers_and_booleans(self):
-        assert_close(kernel(1, [1, 2, 3], np.array([True, False, True]), M), expected(1, np.array([1, 2, 3]), np.array([1.0, 0, 1]), M))
+        assert_close(
+            kernel(1, [1, 2, 3], np.array([True, False, True]), M),
+            expected(1, np.array([1, 2, 3]), np.array([1.0, 0, 1]), M),
+        )
 
     def test_matrices_in_column_order(self):
         assert_close(kernel(T, Q, V, np.asfortranarray(M)), expected(T, Q, V, M))
@@ -140,7 +144,7 @@ class TestPreparedOutputs:
         ("out", "message"),
         [
             (np.empty(4), r"out for 'out' has shape \(4,\); \(3,\) is written"),
-            (np.empty(3, dtype=np.float32), "must be a NumPy array of doubles, not ndarray float32"),
+            (np.empty(3, dtype=np.float32), "must be a NumPy array of doubles, not float32 array"),
             ([0.0, 0.0, 0.0], "out has 3 arrays for 1 outputs"),
             ("text", "must be a NumPy array of doubles, not str"),
         ],
@@ -279,9 +283,9 @@ class TestOtherCompiledCode:
         assert_close(results, expected(T, Q, V, M))
 
     def test_from_numba(self):
-        numba = pytest.importorskip("numba")
-        import numba.experimental.function_type  # noqa: F401
-        from numba import types
+        numba = importlib.import_module("numba")
+        importlib.import_module("numba.experimental.function_type")
+        types = numba.types
 
         class Address(types.WrapperAddressProtocol):
             def __wrapper_address__(self):

@@ -24,7 +24,9 @@ def run(block, states):
 @given(block=blocks(), data=st.data())
 def test_sharing_and_lowering_keep_every_bit(block, data):
     numbers = st.floats(allow_nan=True, allow_infinity=True)
-    states = np.array(data.draw(st.lists(st.lists(numbers, min_size=block.arity, max_size=block.arity), min_size=1, max_size=5)))
+    states = np.array(
+        data.draw(st.lists(st.lists(numbers, min_size=block.arity, max_size=block.arity), min_size=1, max_size=5))
+    )
     meant = run(block, states)
     shared, lowered = passes.share(block), passes.lower(block)
     assert same_bits(run(shared, states), meant)
@@ -62,10 +64,24 @@ def test_a_long_block_is_cut_and_a_short_one_is_not():
 def test_fusing_only_removes_roundings(block, data):
     """On small whole numbers nothing rounds, so fused and plain blocks give the same."""
     kept = [Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.MIN, Op.CONST]
-    code = [[op if op in kept else Op.ADD, a, max(b, 0) if op not in kept else b, -1 if op not in kept else c] for op, a, b, c in block.code.tolist()]
+    code = [
+        [op if op in kept else Op.ADD, a, max(b, 0) if op not in kept else b, -1 if op not in kept else c]
+        for op, a, b, c in block.code.tolist()
+    ]
     code = [[op, a, b, -1] for op, a, b, _ in code[:4]]
-    whole = Block("whole", block.arity, code, np.arange(len(block.constants)), [min(k, block.arity + len(code) - 1) for k in block.outputs])
-    states = np.array(data.draw(st.lists(st.lists(st.integers(-9, 9), min_size=block.arity, max_size=block.arity), min_size=1, max_size=4)), dtype=float)
+    whole = Block(
+        "whole",
+        block.arity,
+        code,
+        np.arange(len(block.constants)),
+        [min(k, block.arity + len(code) - 1) for k in block.outputs],
+    )
+    states = np.array(
+        data.draw(
+            st.lists(st.lists(st.integers(-9, 9), min_size=block.arity, max_size=block.arity), min_size=1, max_size=4)
+        ),
+        dtype=float,
+    )
     fused = passes.fuse(whole)
     assert np.array_equal(run(fused, states), run(whole, states))
     assert len(fused) <= len(whole)

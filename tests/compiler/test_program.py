@@ -211,6 +211,6 @@ def test_the_set_of_operations_is_complete():
 
 def test_single_block_programs_know_their_ports():
     program = single_block(ADD, [Port("a", ()), Port("b", ())], [Port("sum", ())])
-    assert [slots for slots in program.input_slots] == [slice(0, 1), slice(1, 2)]
+    assert list(program.input_slots) == [slice(0, 1), slice(1, 2)]
     assert program.workspace == 3
     assert program.length == 1

@@ -4,9 +4,9 @@
                      double *const *outputs, const int64_t *output_strides, double *work)
 
 Element j of state i of argument k is at `inputs[k][i * strides[2k] + j * strides[2k + 1]]`; a stride of 0 between
-states shares one value among all. States are worked on in tiles of `lanes`; the lanes of a last, partial tile repeat the last state and
-are not written. `kempe_batch_workspace()` says how many doubles `work` must hold. Each lane
-computes exactly what the scalar code does, bit for bit.
+states shares one value among all. States are worked on in tiles of `lanes`; the lanes of a last, partial tile
+that have no state of their own repeat the last one. `kempe_batch_workspace()` says how many doubles `work` must
+hold. Each lane computes exactly what the scalar code does, bit for bit.
 """
 
 from kempe.compiler.llvm import Emitter
@@ -19,7 +19,9 @@ WORKSPACE = "kempe_batch_workspace"  # int64_t kempe_batch_workspace(void)
 def emit(program: Program, lanes: int) -> str:
     """The module of a prepared program."""
     on = Emitter(lanes)
-    on.add_function("internal void @pack(ptr %from, i64 %lane, i64 %element, i64 %first, i64 %last, ptr %to, i64 %n)", _pack(on))
+    on.add_function(
+        "internal void @pack(ptr %from, i64 %lane, i64 %element, i64 %first, i64 %last, ptr %to, i64 %n)", _pack(on)
+    )
     on.add_function(
         "internal void @unpack(ptr %from, ptr %table, ptr %to, i64 %lane, i64 %element, i64 %first, i64 %last, i64 %n)",
         _unpack(on),

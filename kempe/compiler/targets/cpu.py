@@ -17,7 +17,10 @@ def emit(program: Program) -> str:
     lines = ["entry:"]
     for side, ports in (("in", program.inputs), ("out", program.outputs)):
         for k in range(len(ports)):
-            lines += [f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}", f"%{side}{k} = load ptr, ptr %{side}at{k}"]
+            lines += [
+                f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
+                f"%{side}{k} = load ptr, ptr %{side}at{k}",
+            ]
     lines += _single_block(on, program) if program.is_single_block else _many_calls(on, program)
     on.add_function(f"void @{SYMBOL}(ptr %inputs, ptr %outputs, ptr %work)", [*lines, "ret void"])
     needed = 0 if program.is_single_block else program.workspace
@@ -29,7 +32,10 @@ def _single_block(on: Emitter, program: Program) -> list[str]:
     lines, values = [], {}
     for k, slots in enumerate(program.input_slots):
         for j, slot in enumerate(range(slots.start, slots.stop)):
-            lines += [f"%p{slot} = getelementptr double, ptr %in{k}, i64 {j}", f"%x{slot} = load double, ptr %p{slot}, align 8"]
+            lines += [
+                f"%p{slot} = getelementptr double, ptr %in{k}, i64 {j}",
+                f"%x{slot} = load double, ptr %p{slot}, align 8",
+            ]
             values[slot] = f"%x{slot}"
     for slot, number in enumerate(program.constants.tolist(), start=program.constant_slots.start):
         values[slot] = on.number(number)
@@ -39,7 +45,10 @@ def _single_block(on: Emitter, program: Program) -> list[str]:
     values |= dict(zip(call.writes[0].tolist(), results, strict=True))
     for k, slots in enumerate(program.sources):
         for j, slot in enumerate(slots.tolist()):
-            lines += [f"%w{k}.{j} = getelementptr double, ptr %out{k}, i64 {j}", f"store double {values[slot]}, ptr %w{k}.{j}, align 8"]
+            lines += [
+                f"%w{k}.{j} = getelementptr double, ptr %out{k}, i64 {j}",
+                f"store double {values[slot]}, ptr %w{k}.{j}, align 8",
+            ]
     return lines
 
 

@@ -1,0 +1,123 @@
+"""The arguments of a kernel: bound to ports, checked with sentences, brought into a form that code can read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.compiler.program import Port, Program
+from kempe.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Checked inputs and outputs of one call; `count` is None for one state, else the number of states.
+
+    `asked` are the arrays given as `out`, None where a new one is to be made.
+    """
+
+    inputs: list[np.ndarray]
+    asked: list[np.ndarray | None]
+    count: int | None
+
+
+def check(program: Program, positional, named, out) -> Arguments:
+    """What a call was given, in the order of the ports, or an `ArgumentError` that says what is wrong."""
+    values = _bound(program, positional, named)
+    inputs = [_array(program, port, value) for port, value in zip(program.inputs, values, strict=True)]
+    count = _number_of_states(program, inputs)
+    return Arguments(inputs, _asked(program, out, count), count)
+
+
+def plain(array: np.ndarray, port: Port) -> np.ndarray:
+    """One state, contiguous and aligned, of just the port's shape."""
+    return np.require(np.asarray(array), requirements=("C", "A")).reshape(port.shape)
+
+
+def regular(array: np.ndarray, port: Port) -> np.ndarray:
+    """The array itself if its elements lie at a constant distance in whole doubles, else a copy where they do."""
+    return array if is_regular(array, port) else np.require(np.asarray(array), requirements=("C", "A"))
+
+
+def is_regular(array: np.ndarray, port: Port) -> bool:
+    """Whether `strides` can describe the array."""
+    steps = array.strides[array.ndim - len(port.shape) :]
+    even = len(steps) < 2 or steps[0] == array.shape[-1] * steps[1]
+    return even and array.flags.aligned and not any(step % 8 for step in array.strides)
+
+
+def strides(array: np.ndarray, port: Port) -> tuple[int, int]:
+    """Doubles from state to state (0 when all share one), and from element to element."""
+    steps = array.strides
+    element = steps[-1] // 8 if port.shape else 1
+    return (steps[0] // 8 if array.ndim > len(port.shape) else 0), element
+
+
+def _bound(program: Program, positional: tuple, named: dict) -> Sequence:
+    if not named and len(positional) == len(program.inputs):
+        return positional
+    ports = [port.name for port in program.inputs]
+    where = f"kernel {program.name!r}"
+    takes = f"it takes ({', '.join(map(str, program.inputs))})"
+    if len(positional) > len(ports):
+        raise ArgumentError(f"{where}: {len(positional)} arguments were given; {takes}")
+    given = dict(zip(ports, positional, strict=False))
+    for name in named:
+        if name not in ports:
+            raise ArgumentError(f"{where}: there is no argument {name!r}; {takes}")
+        if name in given:
+            raise ArgumentError(f"{where}: {name!r} is given by position and by name; give it once")
+    given |= named
+    for name in ports:
+        if name not in given:
+            raise ArgumentError(f"{where}: {name!r} is missing; {takes}")
+    return [given[name] for name in ports]
+
+
+def _array(program: Program, port: Port, value) -> np.ndarray:
+    """An argument as doubles, of the port's shape or with a leading axis."""
+    where = f"kernel {program.name!r}, argument {port.name!r}"
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(f"{where}: not an array of numbers ({error})") from error
+    if array.dtype != np.float64:
+        if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, np.float64, "safe"):
+            raise ArgumentError(f"{where}: its type is {array.dtype}; give real numbers that fit into doubles")
+        array = array.astype(np.float64)
+    if array.shape == () and port.shape == (1,):
+        array = array.reshape(1)
+    one, many = array.shape == port.shape, array.ndim == len(port.shape) + 1 and array.shape[1:] == port.shape
+    if not (one or many):
+        shape = ", ".join(["batch", *map(str, port.shape)]) + ("" if port.shape else ",")
+        raise ArgumentError(
+            f"{where} has shape {array.shape}; it takes {port.shape}, or ({shape}) for many states at once"
+        )
+    return array
+
+
+def _number_of_states(program: Program, arrays) -> int | None:
+    sizes = {p.name: len(a) for p, a in zip(program.inputs, arrays, strict=True) if a.ndim > len(p.shape)}
+    if len(set(sizes.values())) > 1:
+        said = ", ".join(f"{name!r} {size}" for name, size in sizes.items())
+        raise ArgumentError(f"kernel {program.name!r}: the arguments have different numbers of states ({said})")
+    return next(iter(sizes.values()), None)
+
+
+def _asked(program: Program, out, count: int | None) -> list[np.ndarray | None]:
+    if out is None:
+        return [None] * len(program.outputs)
+    given = list(out) if isinstance(out, (tuple, list)) else [out]
+    if len(given) != len(program.outputs):
+        raise ArgumentError(f"kernel {program.name!r}: out has {len(given)} arrays for {len(program.outputs)} outputs")
+    for port, array in zip(program.outputs, given, strict=True):
+        where = f"kernel {program.name!r}, out for {port.name!r}"
+        shape = port.shape if count is None else (count, *port.shape)
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+            kind = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
+            raise ArgumentError(f"{where}: it must be a NumPy array of doubles, not {kind}")
+        if array.shape != shape:
+            raise ArgumentError(f"{where} has shape {array.shape}; {shape} is written")
+        if not array.flags.writeable:
+            raise ArgumentError(f"{where} is read-only; give an array that can be written to")
+    return given

@@ -1,0 +1,87 @@
+"""The house in order: who may import whom, how long a module is, how light the import, how the code is laid out."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kempe
+
+ROOT = Path(kempe.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+
+# Data flows one way: a part of the house may import the parts named here, and itself.
+MAY_IMPORT = {
+    "errors": set(),
+    "compiler": {"errors"},
+    "demo": {"compiler", "errors"},
+    "cli": {"demo", "errors"},
+}
+HEAVY = ("casadi", "llvmlite", "numba", "scipy", "matplotlib", "typer", "rich", "numpy")
+
+
+def part(path: Path) -> str:
+    """The part of the house a module belongs to."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of Kempe that a module imports, anywhere in its text."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            pytest.fail(f"{path}: relative import in line {node.lineno}; write it from the top")
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" if node.module == "kempe" else node.module for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("kempe.")}
+    return found
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.parent != ROOT or p.name != "__init__.py"], ids=str)
+def test_imports_go_one_way(path):
+    own = part(path)
+    assert own in MAY_IMPORT, f"say in MAY_IMPORT what {own!r} may import"
+    public = {name for name in imported_parts(path) if name in kempe.__all__}
+    assert imported_parts(path) - public <= MAY_IMPORT[own] | {own}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_a_module_is_one_sentence_and_at_most_400_lines(path):
+    text = path.read_text()
+    docstring = ast.get_docstring(ast.parse(text))
+    assert docstring, "what is it?"
+    assert docstring.splitlines()[0].rstrip().endswith((".", ":", ","))
+    assert len(text.splitlines()) <= 400
+
+
+def test_no_module_is_a_drawer():
+    assert not {p.stem for p in MODULES} & {"utils", "helpers", "common", "misc", "core"}
+
+
+def test_importing_kempe_loads_nothing_heavy():
+    code = "import sys, kempe; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(loaded) & set(HEAVY)
+
+
+def test_public_names_are_there_and_told_to_type_checkers():
+    for name in kempe.__all__:
+        assert getattr(kempe, name) is not None
+    assert dir(kempe) == kempe.__all__
+    assert set(kempe._HOME) <= set(kempe.__all__)
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    (checking,) = [node for node in tree.body if isinstance(node, ast.If)]
+    shown = {alias.name: node.module for node in checking.body for alias in node.names}
+    assert shown == kempe._HOME
+    with pytest.raises(AttributeError, match="kempe has no 'Mechanims'"):
+        kempe.Mechanims  # noqa: B018
+
+
+def test_the_code_is_formatted_and_clean():
+    for arguments in (["check"], ["format", "--check"]):
+        command = [sys.executable, "-m", "ruff", *arguments, str(ROOT.parent)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
