@@ -7,8 +7,8 @@ import numpy as np
 
 from kempe.compiler import native
 from kempe.compiler.arguments import strides
-from kempe.compiler.gate import gate
-from kempe.compiler.kernel import Kernel, aligned
+from kempe.compiler.gate import CACHE_LINE, gate
+from kempe.compiler.kernel import Kernel
 
 # The address of what is to be repeated stands where a batch function finds its strides.
 _REPEAT = """
@@ -51,7 +51,7 @@ class CompiledLoop:
         self._code = native.Code(native.object_code(_REPEAT), ("repeat",))
         self._kernel = kernel
         outputs = [np.empty(port.shape) for port in kernel.program.outputs]
-        self._arrays = np.empty(kernel.workspace), *inputs, *outputs
+        self._arrays = np.empty(kernel.workspace + CACHE_LINE // 8), *inputs, *outputs
 
     def __call__(self, count: int) -> None:
         """`count` evaluations."""
@@ -68,7 +68,7 @@ class CompiledBatch:
         steps = [step for a, p in zip((*inputs, *outputs), ports, strict=True) for step in strides(a, p)]
         head = [kernel.batch_address, len(inputs[0]), len(inputs), 0]
         self._numbers = np.array([*head, *steps], dtype=np.int64)
-        self._arrays = aligned(kernel.batch_workspace), *inputs, *outputs
+        self._arrays = np.empty(kernel.batch_workspace + CACHE_LINE // 8), *inputs, *outputs
 
     def __call__(self) -> None:
         """One pass over all states."""

@@ -25,6 +25,8 @@ HEADER = object.__basicsize__  # of every object; its type is the last pointer i
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = HEADER, HEADER + 8, HEADER + 16, HEADER + 40, HEADER + 48
 READABLE, WRITEABLE = 0x101, 0x501  # NumPy's flags: contiguous and aligned; that, and writeable
 
+CACHE_LINE = 64  # bytes; a vector that straddles two takes twice the time
+
 # The first entries of a kernel's table; after them come ndim, rows, columns of every argument.
 TABLE_HEAD = 8
 _METH_FASTCALL = 0x80
@@ -184,7 +186,8 @@ refuse.count:
 }}
 
 ; invoke(numbers, work, *arrays): runs a batch; numbers are the function, the count of states, the count of inputs,
-; whether to release the lock, and the strides. Nothing is checked here: the caller has made all arrays fit.
+; whether to release the lock, and the strides. Nothing is checked here: the caller has made all arrays fit, and
+; `work` larger by a cache line than needed, so that the code's share of it can begin with one.
 define ptr @invoke(ptr %self, ptr %arguments, i64 %given) {{
 entry:
   %numbers.object = load ptr, ptr %arguments
@@ -215,7 +218,10 @@ argument:
   br i1 %more, label %argument, label %run
 run:
   %work.at = getelementptr ptr, ptr %pointers, i64 1
-  %work = load ptr, ptr %work.at
+  %room = load i64, ptr %work.at
+  %above = add i64 %room, {CACHE_LINE - 1}
+  %aligned = and i64 %above, -{CACHE_LINE}
+  %work = inttoptr i64 %aligned to ptr
   %inputs = getelementptr ptr, ptr %pointers, i64 2
   %outputs = getelementptr ptr, ptr %inputs, i64 %in
   %let.go = icmp ne i64 %release, 0

@@ -19,7 +19,7 @@ import numpy as np
 from kempe.compiler import arguments, native
 from kempe.compiler import cache as disk
 from kempe.compiler.count import Counts, count
-from kempe.compiler.gate import gate, table
+from kempe.compiler.gate import CACHE_LINE, gate, table
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Program
 from kempe.compiler.targets import batch, cpu
@@ -151,11 +151,6 @@ class Kernel:
         release = count * self.program.length >= WORTH_RELEASING
         head = (self.batch_address, count, len(inputs), release)
         numbers = np.array((*head, *chain.from_iterable(steps)), dtype=np.int64)
-        gate().invoke(numbers, aligned(self.batch_workspace), *inputs, *results)
+        work = np.empty(self.batch_workspace + CACHE_LINE // 8)
+        gate().invoke(numbers, work, *inputs, *results)
         return results
-
-
-def aligned(count: int) -> np.ndarray:
-    """Room for doubles that begins with a cache line, so that no vector in it straddles two."""
-    room = np.empty(count + 8)
-    return room[-(room.ctypes.data // 8) % 8 :][:count]

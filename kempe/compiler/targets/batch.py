@@ -11,6 +11,7 @@ hold. Each lane computes exactly what the scalar code does, bit for bit.
 
 from kempe.compiler.llvm import Emitter
 from kempe.compiler.program import Program
+from kempe.compiler.targets import tiles
 
 SYMBOL = "kempe_batch"
 WORKSPACE = "kempe_batch_workspace"  # int64_t kempe_batch_workspace(void)
@@ -19,13 +20,7 @@ WORKSPACE = "kempe_batch_workspace"  # int64_t kempe_batch_workspace(void)
 def emit(program: Program, lanes: int) -> str:
     """The module of a prepared program."""
     on = Emitter(lanes)
-    on.add_function(
-        "internal void @pack(ptr %from, i64 %lane, i64 %element, i64 %first, i64 %last, ptr %to, i64 %n)", _pack(on)
-    )
-    on.add_function(
-        "internal void @unpack(ptr %from, ptr %table, ptr %to, i64 %lane, i64 %element, i64 %first, i64 %last, i64 %n)",
-        _unpack(on),
-    )
+    tiles.define(on)
     arguments, tile = [], []
     for side, ports in (("in", program.inputs), ("out", program.outputs)):
         for k in range(len(ports)):
@@ -72,7 +67,7 @@ def emit(program: Program, lanes: int) -> str:
     on.add_function(
         f"void @{SYMBOL}(i64 %count, ptr %inputs, ptr %instrides, ptr %outputs, ptr %outstrides, ptr %work)", lines
     )
-    on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {lanes * program.workspace}"])
+    on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {lanes * (program.workspace + lanes)}"])
     return on.module()
 
 
@@ -96,112 +91,3 @@ def _single_block(on: Emitter, program: Program) -> list[str]:
             f"store {on.real} {values[slot]}, ptr %w{slot}, align 8",
         ]
     return lines
-
-
-def _lane_offsets(on: Emitter) -> list[str]:
-    """%offset{l}: how far state `first + l`, or the last one, is from the first of all."""
-    on.declare("i64 @llvm.smin.i64(i64, i64)")
-    lines = []
-    for lane in range(on.lanes):
-        lines += [
-            f"%state{lane} = add i64 %first, {lane}",
-            f"%within{lane} = call i64 @llvm.smin.i64(i64 %state{lane}, i64 %last)",
-            f"%offset{lane} = mul i64 %within{lane}, %lane",
-        ]
-    return [
-        *lines,
-        f"%full = icmp sle i64 %state{on.lanes - 1}, %last",
-        "%together = icmp eq i64 %lane, 1",
-        "%quick = and i1 %full, %together",
-        "%some = icmp sgt i64 %n, 0",
-    ]
-
-
-def _loop(name: str, before: str, body: list[str]) -> list[str]:
-    """`body` for j = 0 .. n-1; in it %j.name counts and %e.name is j times the stride of elements."""
-    return [
-        f"{name}:",
-        f"%j.{name} = phi i64 [ 0, %{before} ], [ %next.{name}, %{name} ]",
-        f"%e.{name} = mul i64 %j.{name}, %element",
-        *body,
-        f"%next.{name} = add i64 %j.{name}, 1",
-        f"%more.{name} = icmp slt i64 %next.{name}, %n",
-        f"br i1 %more.{name}, label %{name}, label %done",
-    ]
-
-
-def _pack(on: Emitter) -> list[str]:
-    """to[j][lane] = from[state * lane + j * element]."""
-    together = [
-        "%p.fast = getelementptr double, ptr %from, i64 %e.fast",
-        "%q.fast = getelementptr double, ptr %p.fast, i64 %first",
-        f"%x.fast = load {on.real}, ptr %q.fast, align 8",
-        f"%s.fast = mul i64 %j.fast, {on.lanes}",
-        "%t.fast = getelementptr double, ptr %to, i64 %s.fast",
-        f"store {on.real} %x.fast, ptr %t.fast, align 8",
-    ]
-    apart = ["%p.slow = getelementptr double, ptr %from, i64 %e.slow"]
-    tile = "poison"
-    for lane in range(on.lanes):
-        apart += [
-            f"%q{lane} = getelementptr double, ptr %p.slow, i64 %offset{lane}",
-            f"%x{lane} = load double, ptr %q{lane}, align 8",
-            f"%y{lane} = insertelement {on.real} {tile}, double %x{lane}, i64 {lane}",
-        ]
-        tile = f"%y{lane}"
-    apart += [
-        f"%s.slow = mul i64 %j.slow, {on.lanes}",
-        "%t.slow = getelementptr double, ptr %to, i64 %s.slow",
-        f"store {on.real} {tile}, ptr %t.slow, align 8",
-    ]
-    return [
-        "entry:",
-        *_lane_offsets(on),
-        "br i1 %some, label %choose, label %done",
-        "choose:",
-        "br i1 %quick, label %fast, label %slow",
-        *_loop("fast", "choose", together),
-        *_loop("slow", "choose", apart),
-        "done:",
-        "ret void",
-    ]
-
-
-def _unpack(on: Emitter) -> list[str]:
-    """to[state * lane + j * element] = from[table[j]][lane], for the states there are."""
-
-    def source(name: str) -> list[str]:
-        return [
-            f"%r.{name} = getelementptr i32, ptr %table, i64 %j.{name}",
-            f"%i.{name} = load i32, ptr %r.{name}",
-            f"%z.{name} = zext i32 %i.{name} to i64",
-            f"%s.{name} = mul i64 %z.{name}, {on.lanes}",
-            f"%t.{name} = getelementptr double, ptr %from, i64 %s.{name}",
-            f"%x.{name} = load {on.real}, ptr %t.{name}, align 8",
-            f"%p.{name} = getelementptr double, ptr %to, i64 %e.{name}",
-        ]
-
-    together = [
-        *source("fast"),
-        "%q.fast = getelementptr double, ptr %p.fast, i64 %first",
-        f"store {on.real} %x.fast, ptr %q.fast, align 8",
-    ]
-    # In a partial tile the lanes beyond the last state repeat it, so writing them again writes the same.
-    apart = source("slow")
-    for lane in range(on.lanes):
-        apart += [
-            f"%y{lane} = extractelement {on.real} %x.slow, i64 {lane}",
-            f"%q{lane} = getelementptr double, ptr %p.slow, i64 %offset{lane}",
-            f"store double %y{lane}, ptr %q{lane}, align 8",
-        ]
-    return [
-        "entry:",
-        *_lane_offsets(on),
-        "br i1 %some, label %choose, label %done",
-        "choose:",
-        "br i1 %quick, label %fast, label %slow",
-        *_loop("fast", "choose", together),
-        *_loop("slow", "choose", apart),
-        "done:",
-        "ret void",
-    ]
