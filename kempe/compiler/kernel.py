@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -60,7 +61,7 @@ class Kernel:
         self._shapes = tuple(port.shape for port in program.outputs)
         self._only_shape = self._shapes[0] if len(self._shapes) == 1 else None
 
-    def __call__(self, *given, out=None, **named):
+    def __call__(self, *given, out=None, **named) -> Any:
         """The outputs for given inputs, by position or name: an array, or a tuple of arrays if there are several.
 
         out: where to put them, an array or a tuple of arrays of doubles.
