@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from kempe.compiler import native
-from kempe.compiler.arguments import strides
+from kempe.compiler.arguments import rows, strides
 from kempe.compiler.gate import CACHE_LINE, gate
 from kempe.compiler.kernel import Kernel
 
@@ -65,10 +65,11 @@ class CompiledBatch:
 
     def __init__(self, kernel: Kernel, inputs: list[np.ndarray], outputs: list[np.ndarray]):
         ports = (*kernel.program.inputs, *kernel.program.outputs)
-        steps = [step for a, p in zip((*inputs, *outputs), ports, strict=True) for step in strides(a, p)]
+        flat = [rows(x, port) for x, port in zip((*inputs, *outputs), ports, strict=True)]
+        steps = [step for x in flat for step in strides(x, False)]
         head = [kernel.batch_address, len(inputs[0]), len(inputs), 0]
         self._numbers = np.array([*head, *steps], dtype=np.int64)
-        self._arrays = np.empty(kernel.batch_workspace + CACHE_LINE // 8), *inputs, *outputs
+        self._arrays = np.empty(kernel.batch_workspace + CACHE_LINE // 8), *flat
 
     def __call__(self) -> None:
         """One pass over all states."""

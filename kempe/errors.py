@@ -19,3 +19,19 @@ class ArgumentError(KempeError, ValueError):
 
 class CompileError(KempeError):
     """A program cannot be turned into machine code on this machine."""
+
+
+class MechanismError(KempeError, ValueError):
+    """A mechanism is described wrongly."""
+
+
+class FileError(KempeError):
+    """A mechanism file cannot be read; the message names file, line and field."""
+
+
+class TopologyError(KempeError):
+    """A mechanism's joints cannot be arranged as asked."""
+
+
+class StateError(KempeError, ValueError):
+    """A state, velocity or effort does not fit a model."""

@@ -8,6 +8,8 @@ import numpy as np
 from kempe.compiler.program import Port, Program
 from kempe.errors import ArgumentError
 
+DOUBLE = np.dtype(np.float64)
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -31,26 +33,35 @@ def check(program: Program, positional, named, out) -> Arguments:
 
 def plain(array: np.ndarray, port: Port) -> np.ndarray:
     """One state, contiguous and aligned, of just the port's shape."""
-    return np.require(np.asarray(array), requirements=("C", "A")).reshape(port.shape)
+    return np.require(array, requirements=("C", "A")).reshape(port.shape)
 
 
-def regular(array: np.ndarray, port: Port) -> np.ndarray:
-    """The array itself if its elements lie at a constant distance in whole doubles, else a copy where they do."""
-    return array if is_regular(array, port) else np.require(np.asarray(array), requirements=("C", "A"))
+def rows(array: np.ndarray, port: Port) -> np.ndarray:
+    """One row per state (one row for all, if they share it), its elements in line; a view where that is possible."""
+    flat = array.reshape(_states(array, port), port.size)
+    return flat if _is_whole(flat) else np.require(flat, requirements=("C", "A"))
 
 
-def is_regular(array: np.ndarray, port: Port) -> bool:
-    """Whether `strides` can describe the array."""
-    steps = array.strides[array.ndim - len(port.shape) :]
-    even = len(steps) < 2 or steps[0] == array.shape[-1] * steps[1]
-    return even and array.flags.aligned and not any(step % 8 for step in array.strides)
+def rows_to_write(array: np.ndarray, port: Port) -> np.ndarray | None:
+    """The same view of an array that is written to, or None where there is none."""
+    try:
+        flat = array.reshape((len(array), port.size), copy=False)
+    except ValueError:
+        return None
+    return flat if _is_whole(flat) else None
 
 
-def strides(array: np.ndarray, port: Port) -> tuple[int, int]:
+def strides(flat: np.ndarray, is_shared: bool) -> tuple[int, int]:
     """Doubles from state to state (0 when all share one), and from element to element."""
-    steps = array.strides
-    element = steps[-1] // 8 if port.shape else 1
-    return (steps[0] // 8 if array.ndim > len(port.shape) else 0), element
+    return 0 if is_shared or len(flat) < 2 else flat.strides[0] // 8, flat.strides[1] // 8 if flat.shape[1] > 1 else 1
+
+
+def _states(array: np.ndarray, port: Port) -> int:
+    return len(array) if array.ndim > len(port.shape) else 1
+
+
+def _is_whole(flat: np.ndarray) -> bool:
+    return flat.flags.aligned and not any(step % 8 for step in flat.strides)
 
 
 def _bound(program: Program, positional: tuple, named: dict) -> Sequence:
@@ -79,14 +90,15 @@ def _array(program: Program, port: Port, value) -> np.ndarray:
     where = f"kernel {program.name!r}, argument {port.name!r}"
     try:
         array = np.asarray(value)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ArgumentError(f"{where}: not an array of numbers ({error})") from error
-    if array.dtype != np.float64:
+    if array.dtype is not DOUBLE:  # there are other, equal types: after unpickling, for one
         if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, np.float64, "safe"):
             raise ArgumentError(f"{where}: its type is {array.dtype}; give real numbers that fit into doubles")
-        array = array.astype(np.float64)
-    if array.shape == () and port.shape == (1,):
-        array = array.reshape(1)
+        array, given = np.empty(array.shape), array
+        array[...] = given
+    if array.shape == () and port.size == 1:
+        array = array.reshape(port.shape)
     one, many = array.shape == port.shape, array.ndim == len(port.shape) + 1 and array.shape[1:] == port.shape
     if not (one or many):
         shape = ", ".join(["batch", *map(str, port.shape)]) + ("" if port.shape else ",")
@@ -120,4 +132,9 @@ def _asked(program: Program, out, count: int | None) -> list[np.ndarray | None]:
             raise ArgumentError(f"{where} has shape {array.shape}; {shape} is written")
         if not array.flags.writeable:
             raise ArgumentError(f"{where} is read-only; give an array that can be written to")
+    for k, array in enumerate(given):
+        if any(np.may_share_memory(array, other) for other in given[:k]):
+            raise ArgumentError(
+                f"kernel {program.name!r}: two of the arrays given as out overlap; give each its own memory"
+            )
     return given

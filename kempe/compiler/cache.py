@@ -22,6 +22,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from kempe import __version__
+
 MAGIC = b"kempe object 1\n"
 CHECKSUM = hashlib.sha256
 LIMIT = 1 << 30  # bytes in all
@@ -32,7 +34,7 @@ def directory() -> Path | None:
     """Where objects are kept; None when the cache is turned off."""
     chosen = os.environ.get("KEMPE_CACHE_DIR")
     if chosen is not None:
-        return Path(chosen) if chosen else None
+        return Path(chosen).expanduser() if chosen else None
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":
@@ -45,7 +47,7 @@ def directory() -> Path | None:
 @cache
 def fingerprint() -> str:
     """A hash of the compiler's own source: another compiler never reads this one's objects."""
-    total = hashlib.sha256()
+    total = hashlib.sha256(__version__.encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         total.update(path.read_bytes())
     return total.hexdigest()
@@ -68,6 +70,11 @@ def fetch(name: str, make: Callable[[], bytes]) -> bytes:
     return image
 
 
+def _checksum(name: str, image: bytes) -> bytes:
+    """Of the content and of the name it goes by, so that no entry passes for another."""
+    return CHECKSUM(name.encode() + image).digest()
+
+
 def _path(name: str) -> Path | None:
     root = directory()
     return None if root is None else root / name[:2] / name[2:]
@@ -80,7 +87,7 @@ def _read(name: str) -> bytes | None:
     content = path.read_bytes()
     size = len(MAGIC) + CHECKSUM().digest_size
     head, image = content[:size], content[size:]
-    if head != MAGIC + CHECKSUM(image).digest():
+    if head != MAGIC + _checksum(name, image):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # used: swept last
@@ -97,7 +104,7 @@ def _write(name: str, image: bytes) -> None:
     handle, draft = tempfile.mkstemp(prefix="draft-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + CHECKSUM(image).digest() + image)
+            file.write(MAGIC + _checksum(name, image) + image)
         os.replace(draft, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -111,8 +118,8 @@ def _is_ours(folder: Path) -> bool:
     """Whether only this user can put files there."""
     if not hasattr(os, "getuid"):
         return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+    found = (folder.stat(), folder.parent.stat())
+    return all(status.st_uid == os.getuid() and not status.st_mode & 0o022 for status in found)
 
 
 def sweep(limit: int | None = None) -> None:

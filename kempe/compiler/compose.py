@@ -37,7 +37,7 @@ class Composer:
 
     def input(self, name: str, shape: int | tuple[int, ...]) -> Slots:
         """A named input; its slots have its shape."""
-        port = Port(name, (shape,) if isinstance(shape, int) else tuple(shape))
+        port = Port(name, (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape))
         slots = self._take(port.size).reshape(port.shape)
         self._inputs.append((port, slots))
         return slots
@@ -59,14 +59,16 @@ class Composer:
                 f"program {self.name!r}: {step.name!r} takes {len(step.inputs)} arguments "
                 f"({', '.join(map(str, step.inputs))}), not {len(arguments)}"
             )
-        reads = [np.zeros(0, dtype=np.int64)]
+        given = [np.zeros(0, dtype=np.int64)]
         for port, slots in zip(step.inputs, arguments, strict=True):
-            if np.size(slots) != port.size:
-                raise ProgramError(
-                    f"program {self.name!r}: argument {port} of {step.name!r} takes {port.size} slots, "
-                    f"not {np.size(slots)}"
-                )
-            reads.append(np.ravel(slots))
+            where = f"program {self.name!r}: argument {port} of {step.name!r}"
+            if not isinstance(slots, (np.ndarray, np.integer)) or slots.dtype.kind != "i":
+                raise ProgramError(f"{where} takes slots; make a number one with constant({slots!r})")
+            if slots.size != port.size:
+                raise ProgramError(f"{where} takes {port.size} slots, not {slots.size}")
+            given.append(np.ravel(slots))
+        if len(step.constants):
+            given.append(self.constant(step.constants))
         block = step.blocks[0]
         writes = self._take(len(block.outputs))
         number = self._number_of.setdefault(block.digest, len(self._blocks))
@@ -74,12 +76,13 @@ class Composer:
             self._blocks.append(block)
         if not self._calls or self._calls[-1][0] != number:
             self._calls.append((number, [], []))
-        self._calls[-1][1].append(np.concatenate(reads))
+        # The step's own slots are its inputs, its constants, then what its block writes.
+        slots = np.empty(step.workspace, dtype=np.int64)
+        slots[: step.constant_slots.stop] = np.concatenate(given)
+        slots[step.calls[0].writes[0]] = writes
+        self._calls[-1][1].append(slots[step.calls[0].reads[0]])
         self._calls[-1][2].append(writes)
-        first = step.calls[0].writes[0, 0] if len(writes) else 0
-        return tuple(
-            writes[source - first].reshape(port.shape) for port, source in zip(step.outputs, step.sources, strict=True)
-        )
+        return tuple(slots[source].reshape(p.shape) for p, source in zip(step.outputs, step.sources, strict=True))
 
     def output(self, name: str, slots: Slots) -> None:
         """Names what the program gives; the shape is that of the slots."""

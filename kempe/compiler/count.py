@@ -94,20 +94,21 @@ def _critical_path(program: Program) -> int:
 
 
 def _live_values(block: Block) -> int:
-    """The most values needed at once while the block runs from its first instruction to its last."""
-    last_use = [-1] * block.arity + list(range(len(block)))
+    """The most values still needed at any moment, before the first instruction and after each; constants are none."""
     code = block.code.tolist()
+    last_use = [-1] * (block.arity + len(code))
     for k, (op, *operands) in enumerate(code):
         if op != Op.CONST:
             for a in operands:
                 if a >= 0:
                     last_use[a] = k
-    for k in block.outputs.tolist():
-        last_use[k] = len(code)
-    is_number = [False] * block.arity + [op == Op.CONST for op, *_ in code]
+    for value in block.outputs.tolist():
+        last_use[value] = len(code)
     change = np.zeros(len(code) + 2, dtype=int)
     for value, last in enumerate(last_use):
-        if not is_number[value] and last >= 0:
-            change[max(0, value - block.arity)] += 1
-            change[last] -= 1
+        made = max(0, value - block.arity + 1)  # alive from here on
+        is_number = value >= block.arity and code[value - block.arity][0] == Op.CONST
+        if not is_number and last + 1 > made:
+            change[made] += 1
+            change[last + 1] -= 1
     return int(np.cumsum(change).max(initial=0))

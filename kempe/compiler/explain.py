@@ -22,8 +22,8 @@ def explain(program: Program, limit: int | None = 60) -> str:
         results = [outputs.get(slot, ["unused"]) for slot in call.writes[0].tolist()]
         lines += _block_lines(program.blocks[call.block], operands, results, limit)
         written = set(call.writes[0].tolist())
-        lines += [f"  {name} = {names[slot]}" for slot, to in outputs.items() if slot not in written for name in to]
-        return "\n".join(lines)
+        through = [f"  {name} = {names[slot]}" for slot, to in outputs.items() if slot not in written for name in to]
+        return "\n".join([*lines, *_capped(through, limit)])
     lines.append(
         f"{len(program.calls)} calls of {len(program.blocks)} blocks over {program.workspace} slots: "
         f"{program.constant_slots.start} of inputs, {len(program.constants)} constants"
@@ -31,11 +31,15 @@ def explain(program: Program, limit: int | None = 60) -> str:
     for call in program.calls:
         block = program.blocks[call.block]
         times = "once" if call.repeat == 1 else f"{call.repeat} times"
+        slots = _ranges(sorted(call.writes.ravel().tolist()))
         lines.append(
-            f"  run {block.name} {times} ({len(block)} instructions, takes {block.arity}, gives {len(block.outputs)})"
+            f"  run block {call.block}, {block.name}, {times} ({len(block)} instructions, takes {block.arity}, "
+            f"gives {len(block.outputs)}), into slots {slots}"
         )
-    for block in program.blocks:
-        lines.append(f"block {block.name}:")
+    for port, slots in zip(program.outputs, program.sources, strict=True):
+        lines.append(f"  {port} is slots {_ranges(slots.tolist())}")
+    for number, block in enumerate(program.blocks):
+        lines.append(f"block {number}, {block.name}:")
         results = [[f"result[{k}]"] for k in range(len(block.outputs))]
         lines += _block_lines(block, [f"x[{k}]" for k in range(block.arity)], results, limit)
     return "\n".join(lines)
@@ -72,13 +76,30 @@ def _block_lines(block: Block, operands: list[str], results: list[list[str]], li
     lines = []
     for op, *arguments in block.code.tolist():
         if op == Op.CONST:
-            names.append(f"{block.constants[arguments[0]]:.17g}")
+            names.append(f"{float(block.constants[arguments[0]])!r}")
             continue
         phrase = PHRASE[Op(op)].format(*(names[a] for a in arguments if a >= 0))
         names.append(f"t{len(lines)}")
         lines.append(f"  {names[-1]} = {phrase}")
-    if limit is not None and len(lines) > limit:
-        lines = [*lines[:limit], f"  ... and {len(lines) - limit} more lines"]
-    for value, to in zip(block.outputs.tolist(), results, strict=True):
-        lines += [f"  {name} = {names[value]}" for name in to]
-    return lines
+    ends = [
+        f"  {name} = {names[value]}" for value, to in zip(block.outputs.tolist(), results, strict=True) for name in to
+    ]
+    return [*_capped(lines, limit), *_capped(ends, limit)]
+
+
+def _capped(lines: list[str], limit: int | None) -> list[str]:
+    if limit is None or len(lines) <= limit:
+        return lines
+    return [*lines[:limit], f"  ... and {len(lines) - limit} more lines"]
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers in words: 3 to 7, 9."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and n == parts[-1][1] + 1:
+            parts[-1][1] = n
+        else:
+            parts.append([n, n])
+    shown = [str(a) if a == b else f"{a} to {b}" for a, b in parts[:8]]
+    return ", ".join(shown) + (", ..." if len(parts) > 8 else "") if parts else "none"

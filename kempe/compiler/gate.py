@@ -13,7 +13,7 @@ would only invite other threads to take it.
 """
 
 import ctypes
-from functools import cache
+import threading
 
 import numpy as np
 
@@ -260,9 +260,8 @@ class _Gate:
         self._code = native.Code(image, ("enter", "invoke"), python)
         self._enter = _MethodDef(b"enter", self._code.address("enter"), _METH_FASTCALL, None)
         self._invoke = _MethodDef(b"invoke", self._code.address("invoke"), _METH_FASTCALL, None)
-        self._new = ctypes.pythonapi.PyCFunction_NewEx
-        self._new.restype = ctypes.py_object
-        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        self._new = prototype(("PyCFunction_NewEx", ctypes.pythonapi))
         self.invoke = self._new(ctypes.addressof(self._invoke), None, None)
 
     def enter(self, table: np.ndarray):
@@ -270,10 +269,18 @@ class _Gate:
         return self._new(ctypes.addressof(self._enter), table, None)
 
 
-@cache
+_gate: _Gate | None = None
+_opening = threading.Lock()
+
+
 def gate() -> _Gate:
-    """The gate of this process."""
-    return _Gate()
+    """The gate of this process; made once, though threads may ask for it at the same time."""
+    global _gate
+    if _gate is None:
+        with _opening:
+            if _gate is None:
+                _gate = _Gate()
+    return _gate
 
 
 def table(address: int, inputs, outputs, work: int, release: bool) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kempe.compiler.operations import ELEMENTARY, Op
 from kempe.compiler.program import Block, Program
+from kempe.errors import ArgumentError
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -68,7 +69,7 @@ MEANING = {
     Op.ABS: np.abs,
     Op.SQRT: np.sqrt,
     Op.FLOOR: np.floor,
-    Op.COPYSIGN: np.copysign,
+    Op.COPYSIGN: lambda a, b: np.where(b == b, np.copysign(a, b), np.abs(a)),
     Op.MIN: lambda a, b: np.where((a <= b) | (b != b), a, b),
     Op.MAX: lambda a, b: np.where((a >= b) | (b != b), a, b),
     Op.EXPONENT: _exponent,
@@ -118,7 +119,14 @@ def interpret_block(block: Block, operands) -> list:
 
 def interpret(program: Program, *inputs) -> tuple[np.ndarray, ...]:
     """What `program` gives for `inputs`: arrays of the ports' shapes, or with a leading axis of lanes."""
+    if len(inputs) != len(program.inputs):
+        raise ArgumentError(f"program {program.name!r} takes {len(program.inputs)} inputs, not {len(inputs)}")
     arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
+    for array, port in zip(arrays, program.inputs, strict=True):
+        if (array.shape not in ((), port.shape) and array.shape[1:] != port.shape) or (
+            not array.shape and port.size != 1
+        ):
+            raise ArgumentError(f"program {program.name!r}: input {port} was given shape {array.shape}")
     lanes = next((a.shape[:1] for a, p in zip(arrays, program.inputs, strict=True) if a.ndim > len(p.shape)), ())
     work = np.zeros((program.workspace, *lanes))
     for array, port, slots in zip(arrays, program.inputs, program.input_slots, strict=True):

@@ -8,6 +8,7 @@
 One state and many agree bit for bit. All inputs of a call are read before its outputs are written.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -21,15 +22,31 @@ from kempe.compiler import arguments, native
 from kempe.compiler import cache as disk
 from kempe.compiler.count import Counts, count
 from kempe.compiler.gate import CACHE_LINE, gate, table
+from kempe.compiler.operations import ELEMENTARY
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Program
 from kempe.compiler.targets import batch, cpu
+from kempe.errors import ArgumentError, CompileError
 
 # Work of fewer operations than this keeps the interpreter's lock: handing it over would cost more.
 WORTH_RELEASING = 4000
 
 _loaded: WeakValueDictionary[str, native.Code] = WeakValueDictionary()
 _loading = threading.Lock()
+
+
+# A thread that compiles holds locks of ours and of LLVM's: no process is forked meanwhile.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
+
+ELEMENTARY_EFFORT = 60  # what a sine takes, in simple operations
+
+
+def _effort(program: Program) -> int:
+    """About how many simple operations one evaluation takes, copying in and out included."""
+    slow = [ELEMENTARY_EFFORT * int(np.isin(block.code[:, 0], list(ELEMENTARY)).sum()) for block in program.blocks]
+    runs = sum(call.repeat * (len(program.blocks[call.block]) + slow[call.block]) for call in program.calls)
+    return runs + sum(port.size for port in (*program.inputs, *program.outputs))
 
 
 def _load(program: Program, target, make: Callable[[], str]) -> native.Code:
@@ -52,16 +69,22 @@ class Kernel:
     """
 
     def __init__(self, program: Program):
+        if not isinstance(program, Program):
+            raise ArgumentError(
+                f"a kernel is made of a Program, not {type(program).__name__}; trace the function first"
+            )
         self.program = program
+        self._effort = _effort(program)
         self._scalar = _load(program, cpu, lambda: cpu.emit(self.prepared))
         self.address: int = self._scalar.address(cpu.SYMBOL)
         self.workspace: int = self._scalar.number(cpu.WORKSPACE)
-        release = program.length >= WORTH_RELEASING
+        release = self._effort >= WORTH_RELEASING
         self._enter = gate().enter(table(self.address, program.inputs, program.outputs, self.workspace, release))
+        self._takes = len(program.inputs)
         self._shapes = tuple(port.shape for port in program.outputs)
         self._only_shape = self._shapes[0] if len(self._shapes) == 1 else None
 
-    def __call__(self, *given, out=None, **named) -> Any:
+    def __call__(self, /, *given, out=None, **named) -> Any:
         """The outputs for given inputs, by position or name: an array, or a tuple of arrays if there are several.
 
         out: where to put them, an array or a tuple of arrays of doubles.
@@ -76,7 +99,7 @@ class Kernel:
                 results = tuple(map(np.empty, self._shapes))
                 if self._enter(*given, *results) == 0:
                     return results
-        elif not named and self._enter(*given, *(out if isinstance(out, tuple) else (out,))) == 0:
+        elif not named and len(given) == self._takes and self._enter(*given, *_tuple(out)) == 0:
             return out
         return self._general_call(given, named, out)
 
@@ -134,24 +157,33 @@ class Kernel:
         inputs = map(arguments.plain, given.inputs, self.program.inputs)
         results = [np.empty(shape) for shape in self._shapes]
         refused = self._enter(*inputs, *results)
-        assert refused == 0, f"argument {refused} was made to fit and does not"
+        if refused:
+            raise CompileError(
+                f"a fault in Kempe: argument {refused} of {self.program.name!r} was made to fit and does not"
+            )
         return results
 
     def _run_many(self, given: arguments.Arguments, count: int) -> list[np.ndarray]:
         ports_in, ports_out = self.program.inputs, self.program.outputs
-        inputs = list(map(arguments.regular, given.inputs, ports_in))
-        results = []
+        inputs = list(map(arguments.rows, given.inputs, ports_in))
+        results, written = [], []
         for port, asked in zip(ports_out, given.asked, strict=True):
+            flat = None if asked is None else arguments.rows_to_write(asked, port)
             # An array that overlaps an input would be written while other states are still to be read.
-            usable = asked is not None and arguments.is_regular(asked, port)
-            if asked is None or not usable or any(np.may_share_memory(asked, x) for x in inputs):
+            if flat is None or any(np.may_share_memory(flat, x) for x in inputs):
                 results.append(np.empty((count, *port.shape)))
+                written.append(results[-1].reshape(count, port.size))
             else:
                 results.append(asked)
-        steps = map(arguments.strides, (*inputs, *results), (*ports_in, *ports_out))
-        release = count * self.program.length >= WORTH_RELEASING
-        head = (self.batch_address, count, len(inputs), release)
+                written.append(flat)
+        shared = [x.ndim == len(port.shape) for x, port in zip(given.inputs, ports_in, strict=True)]
+        steps = map(arguments.strides, (*inputs, *written), (*shared, *[False] * len(written)))
+        head = (self.batch_address, count, len(inputs), count * self._effort >= WORTH_RELEASING)
         numbers = np.array((*head, *chain.from_iterable(steps)), dtype=np.int64)
         work = np.empty(self.batch_workspace + CACHE_LINE // 8)
-        gate().invoke(numbers, work, *inputs, *results)
+        gate().invoke(numbers, work, *inputs, *written)
         return results
+
+
+def _tuple(out) -> tuple:
+    return out if isinstance(out, tuple) else (out,)

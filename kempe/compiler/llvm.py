@@ -15,7 +15,7 @@ from kempe.compiler.operations import Op
 from kempe.compiler.program import Block, Program
 
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
-_INTRINSIC = {Op.ABS: "fabs", Op.SQRT: "sqrt", Op.FLOOR: "floor", Op.COPYSIGN: "copysign"}
+_INTRINSIC = {Op.ABS: "fabs", Op.SQRT: "sqrt", Op.FLOOR: "floor"}
 _COMPARE = {Op.LT: "olt", Op.LE: "ole", Op.EQ: "oeq"}
 _LOGIC = {Op.AND: "and", Op.OR: "or"}
 
@@ -63,9 +63,9 @@ class Emitter:
         """Announces a function that is defined elsewhere."""
         self._declared.add(f"declare {declaration}")
 
-    def module(self, head: str = "") -> str:
+    def module(self) -> str:
         """The whole module as text."""
-        return "\n".join([head, *self._globals, *self._functions, *sorted(self._declared), ""])
+        return "\n".join([*self._globals, *self._functions, *sorted(self._declared), ""])
 
     # ---- one block -------------------------------------------------------------------------------------
 
@@ -73,6 +73,30 @@ class Emitter:
         """The instructions of a block as lines, and the names of its outputs; operands are names of values."""
         writer = _BlockWriter(self, block, operands)
         return writer.lines, writer.outputs()
+
+    def inline(
+        self, program: Program, address: Callable[[int], tuple[list[str], str]]
+    ) -> tuple[list[str], dict[int, str]]:
+        """A program of one block, written out: its lines, and the names of the values that outputs are read from.
+
+        address: for an input's slot, the lines that compute where it lies, and the name of that pointer.
+        """
+        (call,) = program.calls
+        block = program.blocks[call.block]
+        reads = call.reads[0].tolist()
+        wanted = {slot for slots in program.sources for slot in slots.tolist()}
+        wanted |= {reads[k] for k in used_operands(block)}
+        lines: list[str] = []
+        values: dict[int, str] = {}
+        for slot in sorted(wanted):
+            if slot < program.constant_slots.start:
+                where, pointer = address(slot)
+                values[slot] = f"%x{slot}"
+                lines += [*where, f"%x{slot} = load {self.real}, ptr {pointer}, align 8"]
+            elif slot < program.constant_slots.stop:
+                values[slot] = self.number(float(program.constants[slot - program.constant_slots.start]))
+        body, results = self.body(block, [values.get(slot, "unused") for slot in reads])
+        return [*lines, *body], values | dict(zip(call.writes[0].tolist(), results, strict=True))
 
     # ---- a program of many calls -----------------------------------------------------------------------
 
@@ -133,8 +157,8 @@ class Emitter:
                 f"%b{k} = getelementptr double, ptr {base}, i64 %o{k}",
             ]
         block = layout.block
-        operands = []
-        for j in range(block.arity):
+        operands = ["unused"] * block.arity
+        for j in used_operands(block):
             run, offset = layout.place[j]
             if layout.run_in_constants[run]:
                 lines += [
@@ -146,7 +170,7 @@ class Emitter:
                     f"%a{j} = getelementptr double, ptr %b{run}, i64 {offset * self.lanes}",
                     f"%x{j} = load {self.real}, ptr %a{j}, align 8",
                 ]
-            operands.append(f"%x{j}")
+            operands[j] = f"%x{j}"
         body, results = self.body(block, operands)
         lines += body
         for j, value in enumerate(results):
@@ -178,6 +202,13 @@ class Emitter:
                 f"store {self.real} {value}, ptr %spill{slot}, align 8",
             ]
         return lines
+
+
+def used_operands(block: Block) -> list[int]:
+    """The operands that some instruction, or an output, takes."""
+    named = block.code[block.code[:, 0] != Op.CONST, 1:]
+    used = np.union1d(named[named >= 0], block.outputs)
+    return used[used < block.arity].tolist()
 
 
 class _Layout:
@@ -294,6 +325,12 @@ class _BlockWriter:
         first = self._line(f"or {self.on.mask} {in_order}, {is_nan}")
         return f"select {self.on.mask} {first}, {self.on.real} {a}, {self.on.real} {b}"
 
+    def _copysign(self, a: str, b: str) -> str:
+        signed = self._line(self._call("copysign", a, b))
+        size = self._line(self._call("fabs", a))
+        is_number = self._line(f"fcmp ord {self.on.real} {b}, {b}")
+        return f"select {self.on.mask} {is_number}, {self.on.real} {signed}, {self.on.real} {size}"
+
     def _exponent(self, a: str) -> str:
         on = self.on
         bits = self._line(f"bitcast {on.real} {a} to {on.integer}")
@@ -319,6 +356,7 @@ _SPECIAL: dict[Op, Callable[..., str]] = {
     Op.FNMA: lambda w, a, b, c: w._fma(w._negated(a), b, c),
     Op.MIN: lambda w, a, b: w._extreme("ole", a, b),
     Op.MAX: lambda w, a, b: w._extreme("oge", a, b),
+    Op.COPYSIGN: _BlockWriter._copysign,
     Op.EXPONENT: _BlockWriter._exponent,
     Op.POW2: _BlockWriter._pow2,
 }

@@ -26,7 +26,7 @@ class Op(IntEnum):
     SQRT = 10  # square root, correctly rounded
     # rounding, signs, the parts of a double
     FLOOR = 11  # largest integer at or below a
-    COPYSIGN = 12  # |a| with the sign bit of b
+    COPYSIGN = 12  # |a| with the sign bit of b; |a| where b is NaN, whose sign means nothing
     MIN = 13  # the smaller; the other one when one is NaN; a when they are equal
     MAX = 14  # the larger, likewise
     EXPONENT = 15  # the biased exponent field of a, minus 1023

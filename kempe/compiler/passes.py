@@ -11,6 +11,7 @@ import numpy as np
 
 from kempe.compiler.elementary import expand
 from kempe.compiler.operations import ELEMENTARY, Op
+from kempe.compiler.order import order
 from kempe.compiler.program import Block, Call, Program
 from kempe.compiler.tape import Tape
 
@@ -166,4 +167,4 @@ def _cut(block: Block, length: int) -> list[_Piece]:
 
 def prepare(program: Program) -> Program:
     """The compiler's pipeline: the same program to the last bit, ready to be emitted."""
-    return split(replace(program, blocks=tuple(lower(block) for block in program.blocks)))
+    return split(replace(program, blocks=tuple(order(lower(block)) for block in program.blocks)))

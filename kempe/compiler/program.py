@@ -31,7 +31,10 @@ from kempe.errors import ProgramError
 
 def frozen_array(values, dtype, shape=None) -> np.ndarray:
     """A C-contiguous copy of `values` that cannot be written to."""
-    array = np.array(values, dtype=dtype, order="C")
+    given = np.array(values, order="C")
+    array = given.astype(dtype)
+    if np.issubdtype(dtype, np.integer) and given.size and not np.array_equal(array, given):
+        raise ProgramError("a table of whole numbers holds something that is none, or too large")
     if shape is not None:
         array = array.reshape(shape)
     array.flags.writeable = False
@@ -44,6 +47,14 @@ class Port:
 
     name: str
     shape: tuple[int, ...]
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name:
+            raise ProgramError(f"a port's name is a text, not {self.name!r}")
+        sizes = tuple(self.shape)
+        if len(sizes) > 2 or any(isinstance(n, float) or int(n) != n or n < 0 for n in sizes):
+            raise ProgramError(f"port {self.name!r} has shape {self.shape}: it can be (), (n,) or (n, m)")
+        object.__setattr__(self, "shape", tuple(int(n) for n in sizes))
 
     @property
     def size(self) -> int:
@@ -111,6 +122,9 @@ class Block(_Content):
         used = np.arange(3) < _ARITY_OF[ops][:, None]
         limit = self.arity + np.arange(len(self.code))[:, None]
         wrong = (used & ((operands < 0) | (operands >= limit))).any(axis=1)
+        idle = ~used & (operands != -1) & (ops != Op.CONST)[:, None]
+        if self.arity < 0 or idle.any():
+            raise ProgramError(f"block {self.name!r}: operands an operation does not take must be -1")
         if wrong.any():
             raise ProgramError(
                 f"block {self.name!r}: instruction {wrong.argmax()} reads a value that does not exist yet"
@@ -173,6 +187,8 @@ class Program(_Content):
     sources: tuple[np.ndarray, ...] = field(repr=False)
 
     def __post_init__(self):
+        for part in ("inputs", "outputs", "blocks", "calls"):
+            object.__setattr__(self, part, tuple(getattr(self, part)))
         object.__setattr__(self, "constants", frozen_array(self.constants, np.float64, (-1,)))
         object.__setattr__(self, "sources", tuple(frozen_array(s, np.int32, (-1,)) for s in self.sources))
         self._check()
@@ -210,6 +226,8 @@ class Program(_Content):
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ProgramError(f"{where}: the name {min(twice)!r} is used twice; give every port its own")
+        if "out" in [p.name for p in self.inputs]:
+            raise ProgramError(f"{where}: no input can be called 'out', which says where results go")
         if len(self.outputs) != len(self.sources):
             raise ProgramError(f"{where}: {len(self.outputs)} outputs but {len(self.sources)} lists of slots")
         written = np.zeros(self.workspace, dtype=bool)

@@ -24,7 +24,7 @@ from kempe.compiler.term import (
 def _power(x: Term, n: Term) -> Term:
     """x^n: products where n is a small whole number, a root where it is a half, else exp(n log x)."""
     number = x.on.number(n.value)
-    if number is not None and abs(number) <= 64 and (2 * number).is_integer():
+    if number is not None and abs(number) <= 16 and (2 * number).is_integer():
         whole = _whole_power(x, int(abs(number)))
         result = whole if number.is_integer() else whole * sqrt(x)
         return 1.0 / result if number < 0 else result
@@ -113,12 +113,12 @@ def _fmod(x: Term, y: Term) -> Term:
 
 
 def _remainder(x: Term, y: Term) -> Term:
-    # The multiple of y nearest to x is taken away; halfway, the even multiple.
+    # The multiple of y nearest to x is taken away; halfway, the even multiple. Of a in [0, 2b): up to b/2 stay, those
+    # beyond lose b, and those from 3b/2 on lose it twice.
     b = abs(y)
-    r = _fmod(x, 2.0 * b)
-    a = abs(r)
-    a = where(2.0 * a > b, a - b, a)
-    a = where(2.0 * a >= b, a - b, a)
+    a = abs(_fmod(x, 2.0 * b))
+    less = a - b
+    a = where(2.0 * a > b, where(2.0 * less >= b, less - b, less), a)
     return where(b.equals(math.inf) & (abs(x) < math.inf), x, copysign(x.like(1.0), x) * a)
 
 

@@ -6,12 +6,14 @@ the addition (`as_written=True` leaves both out). From here on a program's meani
 later changes it.
 """
 
-import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
 
+from kempe.compiler.operations import Op
 from kempe.compiler.passes import fuse, invert_once
 from kempe.compiler.program import Block, Call, Port, Program
 from kempe.compiler.symbolic import OPERATION_NAMES, RULES
@@ -41,33 +43,56 @@ def trace(
     as_written: keep every multiplication, addition and division as CasADi has it.
     """
     if isinstance(function, ca.Function):
+        if inputs is not None:
+            raise TraceError(f"tracing {function.name()!r}: a CasADi Function has its own inputs; leave `inputs` out")
         compact = _expanded(function)
         called = name or function.name()
         ports_in = [_port(n, compact.size_in(i)) for i, n in enumerate(compact.name_in())]
         ports_out = [_port(n, compact.size_out(i)) for i, n in enumerate(compact.name_out())]
     else:
         called = name or getattr(function, "__name__", "program").strip("<>")
-        if inputs is None:
+        if not isinstance(inputs, Mapping):
             raise TraceError(
                 f'tracing {called!r}: say the shape of every argument, for example trace({called}, {{"q": 3, "v": 3}})'
             )
         ports_in = [Port(n, _shape(n, s)) for n, s in inputs.items()]
         symbols = [ca.SX.sym(p.name, *_size(p)) for p in ports_in]
-        results = _named_results(called, function(*symbols), outputs)
+        try:
+            results = _named_results(called, function(*symbols), outputs)
+            compact = ca.Function("traced", symbols, list(results.values()))
+        except RuntimeError as error:  # CasADi's own complaints
+            raise TraceError(
+                f"tracing {called!r}: {_reason(error)}; a function may use its arguments and numbers only, and cannot "
+                "branch on a symbol: write casadi.if_else(condition, a, b)"
+            ) from error
         ports_out = [_port(n, value.shape) for n, value in results.items()]
-        compact = ca.Function("traced", symbols, list(results.values()))
+    for name in outputs or ():
+        if name not in [port.name for port in ports_out]:
+            known = ", ".join(port.name for port in ports_out)
+            raise TraceError(f"tracing {called!r}: there is no output {name!r}; there are {known}")
     ports_out = [_declared(port, outputs) for port in ports_out]
     block = _record(called, compact, ports_in, ports_out)
     return single_block(block if as_written else fuse(invert_once(block)), ports_in, ports_out)
 
 
 def single_block(block: Block, inputs, outputs) -> Program:
-    """A program that is one block called once, its operands the inputs in order."""
-    first_output = block.arity
-    ends = np.cumsum([first_output, *(port.size for port in outputs)])
-    call = Call(0, np.arange(block.arity)[None], first_output + np.arange(len(block.outputs))[None])
-    sources = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    return Program(block.name, tuple(inputs), tuple(outputs), np.zeros(0), (block,), (call,), tuple(sources))
+    """A program that is one block called once, its operands the inputs in order.
+
+    Only what the block computes is written, and once: an output entry that is an input or a number is read from there.
+    """
+    values = block.outputs.tolist()
+    number_of = {block.arity + k: a for k, (op, a, *_) in enumerate(block.code.tolist()) if op == Op.CONST}
+    numbers = list(dict.fromkeys(number_of[v] for v in values if v in number_of))
+    computed = list(dict.fromkeys(v for v in values if v >= block.arity and v not in number_of))
+    slot = {v: v for v in range(block.arity)}
+    slot |= {v: block.arity + numbers.index(number_of[v]) for v in set(values) & number_of.keys()}
+    first = block.arity + len(numbers)
+    slot |= {v: first + k for k, v in enumerate(computed)}
+    call = Call(0, np.arange(block.arity)[None], first + np.arange(len(computed))[None])
+    ends = np.cumsum([0, *(port.size for port in outputs)])
+    sources = [np.array([slot[v] for v in values[a:b]], dtype=int) for a, b in pairwise(ends)]
+    lean = replace(block, outputs=np.array(computed, dtype=int))
+    return Program(block.name, inputs, outputs, block.constants[numbers], (lean,), (call,), tuple(sources))
 
 
 def _expanded(function: ca.Function) -> ca.Function:
@@ -76,11 +101,15 @@ def _expanded(function: ca.Function) -> ca.Function:
     try:
         return function.expand()
     except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1]
         raise TraceError(
-            f"tracing {function.name()!r}: CasADi cannot expand it into scalar operations ({reason}); "
+            f"tracing {function.name()!r}: CasADi cannot expand it into scalar operations ({_reason(error)}); "
             "build it from SX symbols, or replace the part that is not elementary"
         ) from error
+
+
+def _reason(error: RuntimeError) -> str:
+    """The last line of what CasADi says."""
+    return str(error).strip().splitlines()[-1].rstrip(".")
 
 
 def _named_results(name: str, returned, outputs) -> dict[str, ca.SX]:
@@ -102,9 +131,9 @@ def _named_results(name: str, returned, outputs) -> dict[str, ca.SX]:
 
 
 def _shape(name: str, shape: Shape) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if len(sizes) > 2 or any(n < 0 for n in sizes):
-        raise TraceError(f"{name!r} has shape {shape}: give n, () or (n, m)")
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if len(sizes) > 2 or not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
+        raise TraceError(f"{name!r} has shape {shape!r}: give n, () or (n, m)")
     return tuple(int(n) for n in sizes)
 
 

@@ -139,9 +139,18 @@ def test_a_thousand_compilations_in_eight_processes(tmp_path):
     assert [(d.stdout, d.stderr) for d in done] == [("right\n", "")] * 8
     assert not list(tmp_path.rglob("draft-*"))
     for path in entries(tmp_path):
-        content = path.read_bytes()
+        content, name = path.read_bytes(), path.parent.name + path.name
         size = len(cache.MAGIC) + 32
-        assert content[:size] == cache.MAGIC + cache.CHECKSUM(content[size:]).digest()
+        assert content[:size] == cache.MAGIC + cache.CHECKSUM(name.encode() + content[size:]).digest()
+
+
+def test_an_entry_under_another_name_is_not_taken(empty_cache):
+    Kernel(polynomial(30.0))
+    (first,) = entries(empty_cache)
+    Kernel(polynomial(31.0))
+    (second,) = set(entries(empty_cache)) - {first}
+    second.write_bytes(first.read_bytes())
+    assert Kernel(polynomial(31.0))(X).tolist() == answer(31.0)
 
 
 def test_the_least_used_go_first(empty_cache):

@@ -2,7 +2,11 @@
 
 import ctypes
 import importlib
+import os
 import pickle
+import subprocess
+import sys
+import textwrap
 import threading
 
 import casadi as ca
@@ -54,8 +58,9 @@ class TestArguments:
             lambda x: x.astype(">f8"),
             lambda x: np.frombuffer(b"x" + x.tobytes(), dtype=np.uint8)[1:].view(np.float64),
             lambda x: np.ma.asarray(x),
+            lambda x: pickle.loads(pickle.dumps(x)),
         ],
-        ids=["list", "single", "strided", "big-endian", "unaligned", "subclass"],
+        ids=["list", "single", "strided", "big-endian", "unaligned", "subclass", "unpickled"],
     )
     def test_whatever_holds_the_numbers(self, convert):
         q = convert(Q)
@@ -95,6 +100,23 @@ class TestArguments:
     def test_mistakes_are_answered_in_a_sentence(self, arguments, message):
         with pytest.raises(ArgumentError, match=message):
             kernel(*arguments)
+
+    def test_columns_and_added_axes(self):
+        """NumPy gives axes of length one any stride it likes."""
+        column = Kernel(trace(lambda x: 2 * x, {"x": (3, 1)}, {"y": (3, 1)}))
+        q = rng.normal(size=(5, 3))
+        assert np.array_equal(column(q[:, :, None])[..., 0], 2 * q)
+        assert np.array_equal(column(q[0][:, None])[:, 0], 2 * q[0])
+        out = np.zeros((5, 6))
+        column(q[:, :, None], out=out[:, ::2, None])
+        assert np.array_equal(out[:, ::2], 2 * q)
+
+    def test_broadcast_states(self):
+        assert np.array_equal(kernel(T, np.broadcast_to(Q, (9, 3)), V, M)[0], np.tile(kernel(T, Q, V, M)[0], (9, 1)))
+
+    def test_a_function_is_not_a_program(self):
+        with pytest.raises(ArgumentError, match="trace the function first"):
+            Kernel(dynamics)
 
     def test_names_are_checked(self):
         with pytest.raises(ArgumentError, match="there is no argument 'velocity'"):
@@ -153,6 +175,20 @@ class TestPreparedOutputs:
         double = Kernel(trace(lambda x: 2 * x, {"x": 3}))
         with pytest.raises(ArgumentError, match=message):
             double(Q, out=out)
+
+    @pytest.mark.parametrize("given", [(), (Q, V)])
+    def test_inputs_are_counted_apart_from_outputs(self, given):
+        """A tuple of outputs must not fill in for a missing input, nor an input for an output."""
+        difference = Kernel(trace(lambda a, b: a - b, {"a": 3, "b": 3}))
+        out = (np.empty(3), np.empty(3)) if len(given) < 2 else ()
+        with pytest.raises(ArgumentError):
+            difference(*given, out=out)
+
+    def test_overlapping(self):
+        both = Kernel(trace(lambda x: (x, 2 * x), {"x": 2}))
+        store = np.zeros((30, 2))
+        with pytest.raises(ArgumentError, match="overlap"):
+            both(np.ones((20, 2)), out=(store[:20], store[5:25]))
 
     def test_read_only(self):
         out = np.empty(3)
@@ -242,6 +278,48 @@ class TestThreads:
         for thread in threads:
             thread.join()
         assert not wrong
+
+    def test_first_kernels_made_by_many_threads(self):
+        code = """
+            from concurrent.futures import ThreadPoolExecutor
+            import numpy as np
+            from kempe.compiler.kernel import Kernel
+            from kempe.compiler.trace import trace
+            programs = [trace(lambda x, c=c: c * x, {"x": 2}) for c in range(2, 18)]
+            with ThreadPoolExecutor(8) as pool:
+                kernels = list(pool.map(Kernel, programs))
+            print(sum(int(k(np.ones(2))[0]) for k in kernels))
+        """
+        environment = {**os.environ, "KEMPE_CACHE_DIR": ""}
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.stdout == f"{sum(range(2, 18))}\n", done.stderr
+
+    def test_a_process_forked_while_another_thread_compiles(self):
+        code = """
+            import multiprocessing, threading, warnings
+            import numpy as np
+            from kempe.compiler.kernel import Kernel
+            from kempe.compiler.trace import trace
+            warnings.simplefilter("ignore")
+            def make(c):
+                return Kernel(trace(lambda x: c * x, {"x": 2}))(np.ones(2)).tolist()
+            stop = threading.Event()
+            def busy():
+                c = 100
+                while not stop.is_set():
+                    make(c := c + 1)
+            thread = threading.Thread(target=busy)
+            thread.start()
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(pool.map(make, range(2, 6)))
+            stop.set()
+            thread.join()
+        """
+        environment = {**os.environ, "KEMPE_CACHE_DIR": ""}
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.stdout == "[[2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [5.0, 5.0]]\n", done.stderr
 
     @pytest.mark.parametrize("batched", [False, True])
     def test_the_lock_is_released_while_it_works(self, batched):

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from kempe.compiler.compose import Composer
 from kempe.compiler.count import count
+from kempe.compiler.interpret import interpret
 from kempe.compiler.operations import ARITY, PHRASE, Op
 from kempe.compiler.program import Block, Call, Port, Program
 from kempe.compiler.trace import single_block, trace
@@ -34,6 +35,23 @@ class TestRefused:
     def test_missing_operand(self):
         with pytest.raises(ProgramError, match="does not exist yet"):
             Block("b", 1, [[Op.ADD, 0, -1, -1]], [], [1])
+
+    def test_operand_too_many(self):
+        with pytest.raises(ProgramError, match="must be -1"):
+            Block("b", 2, [[Op.ADD, 0, 1, 0]], [], [2])
+
+    def test_slots_that_are_no_whole_numbers(self):
+        for slots in ([[0.5, 1]], [[2**32 + 1, 0]]):
+            with pytest.raises(ProgramError, match="whole numbers"):
+                program((Call(0, slots, [[2]]),))
+
+    def test_ports_of_three_axes(self):
+        with pytest.raises(ProgramError, match=r"it can be \(\), \(n,\) or \(n, m\)"):
+            Port("x", (2, 3, 4))
+
+    def test_an_input_called_out(self):
+        with pytest.raises(ProgramError, match="no input can be called 'out'"):
+            trace(lambda x: x, {"out": 2})
 
     def test_missing_constant(self):
         with pytest.raises(ProgramError, match="a constant is missing"):
@@ -107,6 +125,10 @@ class TestCounts:
         assert (counts.sincos, counts.multiplications, counts.additions) == (1, 1, 1)
         assert (counts.total, counts.calls, counts.critical_path, counts.live_values) == (3, 1, 2, 3)
 
+    def test_operands_live_until_they_are_used(self):
+        assert count(trace(lambda a, b, c: a * b + c, dict.fromkeys("abc", ()))).live_values == 3
+        assert count(trace(lambda a, b, c: a * b + c, dict.fromkeys("abc", ()), as_written=True)).live_values == 3
+
     def test_signs_are_free(self):
         assert count(trace(lambda a: -a, {"a": 3})).total == 0
 
@@ -161,7 +183,7 @@ class TestExplained:
         composer.output("y", x)
         text = composer.program().explain()
         assert "1 calls of 1 blocks over 8 slots" in text
-        assert "run square 3 times (2 instructions, takes 2, gives 2)" in text
+        assert "run block 0, square, 3 times (2 instructions, takes 2, gives 2), into slots 2 to 7" in text
 
     def test_long_ones_are_cut(self):
         program = trace(lambda x: x * x, {"x": 100})
@@ -189,6 +211,25 @@ class TestComposed:
         composer.call(self.step, *composer.call(self.step, q, q))
         with pytest.raises(ProgramError, match="is itself made of calls"):
             Composer("d").call(composer.program(), q)
+
+    def test_a_step_may_be_wired_in_any_way(self):
+        """A step that swaps its inputs, adds a constant of its own and passes one input through."""
+        difference = trace(lambda a, b: a - b, {"a": (), "b": ()}, {"d": ()})
+        inner = Composer("swapped")
+        a, b = inner.input("a", ()), inner.input("b", ())
+        (d,) = inner.call(difference, b, a)
+        inner.output("d", np.array([d, a, inner.constant(4.0)]))
+        outer = Composer("outer")
+        x, y = outer.input("x", ()), outer.input("y", ())
+        (result,) = outer.call(inner.program(), x, y)
+        outer.output("r", result)
+        assert interpret(outer.program(), 10.0, 1.0)[0].tolist() == [-9.0, 10.0, 4.0]
+
+    @pytest.mark.parametrize("wrong", [1, 1.5, np.array([1.5, 2.0])])
+    def test_numbers_are_no_slots(self, wrong):
+        composer = Composer("c")
+        with pytest.raises(ProgramError, match="takes slots; make a number one with constant"):
+            composer.call(self.step, composer.input("q", 2), wrong)
 
     def test_calls_of_different_blocks_keep_their_order(self):
         other = trace(lambda x: -x, {"x": 2})

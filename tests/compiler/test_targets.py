@@ -1,11 +1,15 @@
 """One suite for all targets: the interpreter says what a program means, and they agree with it to the last bit."""
 
+from dataclasses import replace
+
+import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kempe.compiler import native
 from kempe.compiler.compose import Composer
 from kempe.compiler.interpret import interpret
 from kempe.compiler.kernel import Kernel
@@ -14,7 +18,8 @@ from kempe.compiler.native import host
 from kempe.compiler.operations import ARITY, Op
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Block, Port
-from kempe.compiler.trace import single_block
+from kempe.compiler.trace import single_block, trace
+from tests.compiler.chains import chain_of_squares
 from tests.compiler.strategies import SPECIAL, composed_programs, lanes_of, programs, same_bits
 
 LANES = host().lanes
@@ -80,6 +85,31 @@ def test_a_thousand_calls_deep():
     kernel = Kernel(program)
     assert kernel(7.0).tolist() == [2.0, 7.0]
     assert same_bits(kernel(np.array([7.0, np.nan, np.inf])), interpret(program, np.array([7.0, np.nan, np.inf]))[0])
+
+
+@pytest.mark.parametrize(
+    ("cpu", "features", "lanes"),
+    [("haswell", "+avx2,+fma,+avx", 4), ("x86-64", "", 2)],
+)
+def test_older_processors_agree_too(cpu, features, lanes, monkeypatch):
+    """Four lanes, two lanes, and code without a fused instruction, which then calls the C library's."""
+    if not native.host().triple.startswith("x86_64"):
+        features = native.host().features
+    other = replace(native.host(), cpu=cpu, features=features)
+    if native.host().triple.startswith("x86_64"):
+        monkeypatch.setattr(native, "host", lambda: other)
+        assert native.host().lanes == lanes
+    program = chain_of_squares(30)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (11, 3))
+    monkeypatch.setenv("KEMPE_CACHE_DIR", "")
+    kernel = Kernel(program)
+    (meant,) = interpret(program, x)
+    assert same_bits(kernel(x), meant)
+    assert same_bits(kernel(x[3]), meant[3])
+    wave = trace(lambda x: {"y": ca.sin(x) * x + ca.exp(x), "z": ca.floor(x)}, {"x": 3})
+    for one, other_way in zip(Kernel(wave)(x), interpret(wave, x), strict=True):
+        assert same_bits(one, other_way)
 
 
 @pytest.mark.parametrize(

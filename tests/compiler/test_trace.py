@@ -1,5 +1,7 @@
 """Tracing against CasADi's own evaluation, which shares no code with programs."""
 
+import math
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from kempe.compiler.interpret import interpret
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.operations import Op
 from kempe.compiler.symbolic import RULES
+from kempe.compiler.targets import cpu
 from kempe.compiler.trace import trace
 from kempe.errors import TraceError
 
@@ -186,6 +189,33 @@ def test_every_casadi_rule_is_exercised():
     assert not untested, untested
 
 
+def test_remainders_at_ties_are_those_of_the_c_library():
+    x = np.arange(-12, 13) / 2
+    kernel = Kernel(trace(ca.remainder, {"x": (), "y": ()}, {"r": ()}))
+    for y in (1.0, 2.0, 3.0, -1.0):
+        assert kernel(x, y).tolist() == [math.remainder(value, y) for value in x]
+
+
+def test_entries_that_are_inputs_or_numbers_take_no_instruction():
+    program = trace(lambda x: {"d": ca.diag(ca.sin(x)), "reversed": x[::-1, :], "twice": ca.vertcat(x, x)}, {"x": 3})
+    assert count(program).total == 3
+    assert len(program.blocks[0].outputs) == 3
+    assert program.constants.tolist() == [0.0]
+    d, backwards, twice = Kernel(program)(np.array([1.0, 2.0, 3.0]))
+    assert np.array_equal(d != 0, np.eye(3, dtype=bool))
+    assert backwards.tolist() == [3, 2, 1]
+    assert twice.tolist() == [1, 2, 3] * 2
+
+
+def test_many_entries_are_copied_by_loops():
+    """8000 numbers reversed: no instruction at all, and code that does not grow with them."""
+    kernel = Kernel(trace(lambda x: x[::-1, :], {"x": 8000}))
+    x = np.arange(8000.0)
+    assert np.array_equal(kernel(x), x[::-1])
+    assert np.array_equal(kernel(np.array([x, 2 * x])), np.array([x, 2 * x])[:, ::-1])
+    assert len(cpu.emit(kernel.prepared).splitlines()) < 200
+
+
 class TestMistakes:
     def test_no_shapes(self):
         with pytest.raises(TraceError, match="say the shape of every argument"):
@@ -195,9 +225,28 @@ class TestMistakes:
         with pytest.raises(TraceError, match="must return CasADi SX"):
             trace(lambda q: "seven", {"q": 1})
 
-    def test_too_many_axes(self):
-        with pytest.raises(TraceError, match="give n, \\(\\) or \\(n, m\\)"):
-            trace(lambda q: q, {"q": (2, 2, 2)})
+    @pytest.mark.parametrize("shape", [(2, 2, 2), None, 2.5, "ab", -1])
+    def test_strange_shapes(self, shape):
+        with pytest.raises(TraceError, match=r"give n, \(\) or \(n, m\)"):
+            trace(lambda q: q, {"q": shape})
+
+    def test_branches_on_symbols(self):
+        with pytest.raises(TraceError, match=r"casadi\.if_else"):
+            trace(lambda q: q if q[0] > 0 else -q, {"q": 2})
+
+    def test_a_symbol_from_outside(self):
+        outside = ca.SX.sym("outside")
+        with pytest.raises(TraceError, match="its arguments and numbers only"):
+            trace(lambda q: q * outside, {"q": 2})
+
+    def test_an_output_that_is_not_there(self):
+        with pytest.raises(TraceError, match="no output 'enrgy'; there are energy"):
+            trace(lambda q: {"energy": q}, {"q": 1}, {"enrgy": ()})
+
+    def test_shapes_for_a_casadi_function(self):
+        x = ca.SX.sym("x")
+        with pytest.raises(TraceError, match="has its own inputs"):
+            trace(ca.Function("f", [x], [x]), {"x": 1})
 
     def test_wrong_number_of_outputs(self):
         with pytest.raises(TraceError, match="returned 2 values, but 1"):

@@ -72,22 +72,14 @@ def emit(program: Program, lanes: int) -> str:
 
 
 def _single_block(on: Emitter, program: Program) -> list[str]:
-    lines, values = [], {}
-    for slot in range(program.constant_slots.start):
-        lines += [
-            f"%p{slot} = getelementptr double, ptr %work, i64 {slot * on.lanes}",
-            f"%x{slot} = load {on.real}, ptr %p{slot}, align 8",
-        ]
-        values[slot] = f"%x{slot}"
-    for slot, number in enumerate(program.constants.tolist(), start=program.constant_slots.start):
-        values[slot] = on.number(number)
-    (call,) = program.calls
-    body, results = on.body(program.blocks[call.block], [values[slot] for slot in call.reads[0].tolist()])
-    lines += body
-    values |= dict(zip(call.writes[0].tolist(), results, strict=True))
+    def address(slot: int) -> tuple[list[str], str]:
+        return [f"%p{slot} = getelementptr double, ptr %work, i64 {slot * on.lanes}"], f"%p{slot}"
+
+    lines, values = on.inline(program, address)
     for slot in sorted({slot for slots in program.sources for slot in slots.tolist()}):
-        lines += [
-            f"%w{slot} = getelementptr double, ptr %work, i64 {slot * on.lanes}",
-            f"store {on.real} {values[slot]}, ptr %w{slot}, align 8",
-        ]
+        if slot >= program.constant_slots.start:  # inputs lie there already
+            lines += [
+                f"%w{slot} = getelementptr double, ptr %work, i64 {slot * on.lanes}",
+                f"store {on.real} {values[slot]}, ptr %w{slot}, align 8",
+            ]
     return lines

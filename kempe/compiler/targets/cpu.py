@@ -11,6 +11,10 @@ SYMBOL = "kempe"
 WORKSPACE = "kempe_workspace"  # int64_t kempe_workspace(void)
 
 
+# Up to so many numbers in and out, each has its own load or store; beyond, they are copied by loops.
+FEW_ENTRIES = 400
+
+
 def emit(program: Program) -> str:
     """The module of a prepared program."""
     on = Emitter(lanes=1)
@@ -21,28 +25,24 @@ def emit(program: Program) -> str:
                 f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
                 f"%{side}{k} = load ptr, ptr %{side}at{k}",
             ]
-    lines += _single_block(on, program) if program.is_single_block else _many_calls(on, program)
+    entries = sum(port.size for port in (*program.inputs, *program.outputs))
+    direct = program.is_single_block and entries <= FEW_ENTRIES
+    lines += _single_block(on, program) if direct else _many_calls(on, program)
     on.add_function(f"void @{SYMBOL}(ptr %inputs, ptr %outputs, ptr %work)", [*lines, "ret void"])
-    needed = 0 if program.is_single_block else program.workspace
-    on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {needed}"])
+    on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {0 if direct else program.workspace}"])
     return on.module()
 
 
 def _single_block(on: Emitter, program: Program) -> list[str]:
-    lines, values = [], {}
-    for k, slots in enumerate(program.input_slots):
-        for j, slot in enumerate(range(slots.start, slots.stop)):
-            lines += [
-                f"%p{slot} = getelementptr double, ptr %in{k}, i64 {j}",
-                f"%x{slot} = load double, ptr %p{slot}, align 8",
-            ]
-            values[slot] = f"%x{slot}"
-    for slot, number in enumerate(program.constants.tolist(), start=program.constant_slots.start):
-        values[slot] = on.number(number)
-    (call,) = program.calls
-    body, results = on.body(program.blocks[call.block], [values[slot] for slot in call.reads[0].tolist()])
-    lines += body
-    values |= dict(zip(call.writes[0].tolist(), results, strict=True))
+    place = {
+        slots.start + j: (k, j) for k, slots in enumerate(program.input_slots) for j in range(program.inputs[k].size)
+    }
+
+    def address(slot: int) -> tuple[list[str], str]:
+        k, j = place[slot]
+        return [f"%p{slot} = getelementptr double, ptr %in{k}, i64 {j}"], f"%p{slot}"
+
+    lines, values = on.inline(program, address)
     for k, slots in enumerate(program.sources):
         for j, slot in enumerate(slots.tolist()):
             lines += [

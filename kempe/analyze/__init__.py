@@ -1,0 +1,1 @@
+"""What can be said of a mechanism without moving it through time."""

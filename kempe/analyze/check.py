@@ -1,0 +1,275 @@
+"""Checking a mechanism: everything wrong with it at once, each finding with its place and what to do."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.dynamics.kinematics import frames
+from kempe.dynamics.tree import Tree, build
+from kempe.errors import MechanismError, TopologyError
+from kempe.mechanism.bodies import Body, Hub
+from kempe.mechanism.joints import Universal
+from kempe.mechanism.loads import Spring
+from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.spatial.inertia import RigidInertia
+from kempe.spatial.moves import relative_pose
+from kempe.spatial.vectors import skew
+from kempe.topology.tree import topology
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong ("error") or looks wrong ("warning"): where, what, and what to do."""
+
+    level: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings about a mechanism; true when there is no error."""
+
+    mechanism: str
+    all: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What makes it impossible to go on."""
+        return tuple(f for f in self.all if f.level == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What is possible but probably not meant."""
+        return tuple(f for f in self.all if f.level == "warning")
+
+    def __bool__(self) -> bool:
+        return not self.errors
+
+    def __str__(self) -> str:
+        if not self.all:
+            return f"{self.mechanism}: nothing to find fault with"
+        return "\n".join([f"{self.mechanism}:", *(f"  {f.level}: {f}" for f in self.all)])
+
+    def raise_errors(self) -> None:
+        """Raises one `MechanismError` that lists all errors."""
+        if self.errors:
+            raise MechanismError(f"mechanism {self.mechanism!r}: " + "; ".join(map(str, self.errors)))
+
+
+def check(mechanism: Mechanism) -> Findings:
+    """All findings about the description; the inertia matrix is looked at once nothing else is wrong."""
+    found = [*_names(mechanism), *_numbers(mechanism), *_bodies(mechanism), *_joints(mechanism), *_loads(mechanism)]
+    if not any(f.level == "error" for f in found):
+        found += _connections(mechanism)
+    if not any(f.level == "error" for f in found):
+        tree = build(topology(mechanism))
+        found += [*_inertia_matrix(tree), *_gravity(mechanism, tree)]
+    return Findings(mechanism.name, tuple(found))
+
+
+def _error(where: str, what: str) -> Finding:
+    return Finding("error", where, what)
+
+
+def _names(m: Mechanism) -> Iterator[Finding]:
+    parts = [*(("body", b.name) for b in (m.ground, *m.bodies)), *(("joint", j.name) for j in m.joints)]
+    parts += [("load", load.name) for load in m.loads]
+    for name, times in Counter(name for _, name in parts).items():
+        if times > 1:
+            kinds = sorted({kind for kind, n in parts if n == name})
+            yield _error(" and ".join(kinds) + f" {name!r}", f"the name is used {times} times; give each part its own")
+    for kind, name in parts:
+        if not name or "." in name:
+            yield _error(
+                f"{kind} {name!r}", "a name must not be empty or contain a dot, which separates parts of a path"
+            )
+    for body in m.bodies:
+        for name, times in Counter(part.name for part in body.parts).items():
+            if times > 1:
+                yield _error(f"body {body.name!r}", f"{times} of its solids are called {name!r}; name each differently")
+
+
+def _numbers(m: Mechanism) -> Iterator[Finding]:
+    for path, x in m.parameters.items():
+        if not math.isfinite(x):
+            yield _error(path, f"is {x}; give a finite number")
+    markers = [(f"joint {j.name!r}", marker) for j in m.joints for marker in (j.a, j.b)]
+    for load in m.loads:
+        ends = (load.a, load.b) if isinstance(load, Spring) else (load.marker,)
+        markers += [(f"load {load.name!r}", marker) for marker in ends]
+    known = {m.ground, *m.bodies}
+    for where, marker in markers:
+        if marker.body not in known:
+            yield _error(where, f"marker {marker} is on a body of another mechanism; use this mechanism's own bodies")
+            continue
+        for x in marker.position:
+            if isinstance(x, str) and x not in m.parameters:
+                yield _error(where, f"marker {marker} refers to {x!r}, which is no parameter of this mechanism")
+            elif not isinstance(x, str) and not math.isfinite(x):
+                yield _error(where, f"marker {marker} has a coordinate that is {x}; give finite numbers")
+        r = marker.rotation
+        if not np.allclose(r @ r.T, np.eye(3), atol=1e-9) or not np.linalg.det(r) > 0:
+            yield _error(
+                where, f"the axes of marker {marker} are not a rotation: columns must be right-handed unit vectors"
+            )
+
+
+def _bodies(m: Mechanism) -> Iterator[Finding]:
+    for body in m.bodies:
+        if any(not math.isfinite(x) for x in body.parameters.values()):
+            continue
+        for path, x in body.parameters.items():
+            if x < 0 and path.rsplit(".", 1)[-1] in ("mass", "radius", "thickness", "moment"):
+                yield _error(path, f"is {x:g}; it cannot be negative")
+        yield from _physical(body)
+
+
+def _physical(body: Body) -> Iterator[Finding]:
+    """No real body has a moment of inertia larger than the sum of the other two; hubs are not whole bodies."""
+    value = body.parameters.__getitem__
+    solids = [part for part in body.parts if not isinstance(part.solid, Hub)]
+    for part in solids:
+        inertia = part.inertia(body.name, value)
+        if inertia.mass < 0:
+            continue
+        com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
+        about_com = inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        moments = np.linalg.eigvalsh(about_com)
+        scale = max(np.abs(inertia.tensor).max(), 1e-300)
+        where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
+        if moments[0] < -1e-9 * scale:
+            yield _error(
+                where,
+                f"its inertia has a negative principal moment, {moments[0]:g} kg m^2; give it about the centre of mass",
+            )
+        elif moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12 * scale:
+            yield _error(
+                where,
+                f"its principal moments {', '.join(f'{x:g}' for x in moments)} kg m^2 break the triangle inequality: "
+                "no real body has them; a rotor's inertia belongs into armature= or a Hub",
+            )
+
+
+def _joints(m: Mechanism) -> Iterator[Finding]:
+    for joint in m.joints:
+        where = f"joint {joint.name!r}"
+        if joint.a.body is joint.b.body:
+            yield _error(where, f"joins {joint.a.body.name!r} to itself; give it markers on two bodies")
+        yield from _axes(joint, where)
+        for low_high in joint.limits:
+            if low_high is not None and not low_high[0] <= low_high[1]:
+                yield _error(where, f"its lower limit {low_high[0]:g} is above its upper limit {low_high[1]:g}")
+        for quantity in ("damping", "stiffness", "armature"):
+            if any(x < 0 for x in getattr(joint, quantity)):
+                yield Finding("warning", where, f"its {quantity} is negative: it adds energy")
+        if any(joint.stiffness) and len(joint.type.q_names) != len(joint.type.v_names):
+            yield _error(
+                where, f"a {joint.type.name} joint has no angle a spring could act on; use springs between points"
+            )
+
+
+def _axes(joint: Joint, where: str) -> Iterator[Finding]:
+    for axis in joint.axes:
+        if not np.isfinite(axis).all():
+            yield _error(where, f"its axis is {tuple(axis.tolist())}; give finite numbers")
+        elif not np.linalg.norm(axis) > 0:
+            yield _error(where, "its axis is zero; give a direction such as (0, 0, 1)")
+    if joint.type is Universal and all(np.linalg.norm(axis) > 0 for axis in joint.axes):
+        first, second = (axis / np.linalg.norm(axis) for axis in joint.axes)
+        if abs(first @ second) > 1e-9:
+            yield _error(where, "its two axes are not perpendicular; a universal joint's are")
+
+
+def _loads(m: Mechanism) -> Iterator[Finding]:
+    for load in m.loads:
+        if isinstance(load, Spring):
+            if load.a.body is load.b.body:
+                yield Finding("warning", f"spring {load.name!r}", "both of its ends are on one body: it does nothing")
+            for quantity in ("stiffness", "damping", "length"):
+                if getattr(load, quantity) < 0:
+                    yield _error(f"spring {load.name!r}", f"its {quantity} is negative")
+
+
+def _connections(m: Mechanism) -> Iterator[Finding]:
+    try:
+        topology(m)
+    except TopologyError as error:
+        yield _error("joints", str(error).split(": ", 1)[-1])
+
+
+def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
+    """Joints along which a motion of the tree meets no inertia, at every one of a few states."""
+    rng = np.random.default_rng(0)
+    samples = 3
+    times = Counter(name for _ in range(samples) for name in set(_loose_joints(tree, rng)))
+    loose = [link.name for link in tree.links if times[link.name] == samples]
+    if loose:
+        what = (
+            f"joint {', '.join(loose)} can move against no inertia at all: a thin rod spins freely on a ball joint, a "
+        )
+        remedy = "massless link on any; give the body a radius, a mass or an inertia, or the joint an armature"
+        level = "warning" if tree.topology.loops else "error"
+        yield Finding(level, "the mechanism", what + remedy)
+
+
+def _loose_joints(tree: Tree, rng: np.random.Generator) -> Iterator[str]:
+    """Joints whose pivot in the factorization of the inertia matrix vanishes beside the inertia they carry."""
+    count = len(tree.links)
+    postures = [link.posture(link.kind.random(rng)) for link in tree.links]
+    changes = [_matrix(relative_pose(link.moves(p))) for link, p in zip(tree.links, postures, strict=True)]
+    rigid = [_spatial(link.inertia) for link in tree.links]
+    articulated, composite = [x.copy() for x in rigid], [x.copy() for x in rigid]
+    for k in range(count - 1, -1, -1):
+        link, parent, x = tree.links[k], tree.parents[k], changes[k]
+        s = np.vstack(link.subspace(postures[k])).astype(float)
+        u = articulated[k] @ s
+        pivot = s.T @ u + np.diag(link.armature.astype(float))
+        scale = np.abs(s.T @ composite[k] @ s).max(initial=0.0) + np.abs(link.armature.astype(float)).max(initial=0.0)
+        if link.kind.nv:
+            if not np.linalg.eigvalsh(pivot)[0] > 1e-10 * scale:
+                yield link.name
+            articulated[k] = articulated[k] - u @ np.linalg.pinv(pivot, rcond=1e-12, hermitian=True) @ u.T
+        if parent >= 0:
+            articulated[parent] += x.T @ articulated[k] @ x
+            composite[parent] += x.T @ composite[k] @ x
+
+
+def _matrix(pose: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """6 x 6: twists of a frame from those of the one it is seen from."""
+    r, p = (np.asarray(x, dtype=float) for x in pose)
+    out = np.zeros((6, 6))
+    out[:3, :3] = out[3:, 3:] = r.T
+    out[3:, :3] = -r.T @ skew(p)
+    return out
+
+
+def _spatial(inertia: RigidInertia) -> np.ndarray:
+    """6 x 6: wrenches from accelerations."""
+    h = skew(np.asarray(inertia.moment, dtype=float))
+    return np.block([[np.asarray(inertia.tensor, dtype=float), h], [h.T, float(inertia.mass) * np.eye(3)]])
+
+
+def _gravity(m: Mechanism, tree: Tree) -> Iterator[Finding]:
+    """Gravity along every hinge does nothing: most likely a planar mechanism with gravity left at its default."""
+    g = np.array(m.gravity)
+    hinges = [k for k, link in enumerate(tree.links) if link.kind.name == "revolute"]
+    if not np.linalg.norm(g) or not hinges or len(hinges) < len(tree.links):
+        return
+    q = np.concatenate([link.kind.neutral() for link in tree.links])
+    found = frames(tree, q, np.zeros(tree.topology.nv))
+    across = [np.linalg.norm(np.cross(found[k].rotation[:, 2], g / np.linalg.norm(g))) for k in hinges]
+    if max(across) < 1e-9:
+        said = ", ".join(f"{x:g}" for x in m.gravity)
+        yield Finding(
+            "warning",
+            "gravity",
+            f"({said}) is parallel to every hinge and does nothing; "
+            "for a mechanism in the x-y plane give gravity=(0, -9.81, 0)",
+        )

@@ -1,0 +1,216 @@
+"""Equations: what a model can compute of a tree, as functions over symbols with named inputs and outputs.
+
+`FUNCTIONS` is the registry: a new function is one entry. Derivatives are taken of inverse dynamics and solved back
+through the inertia matrix, never through an elimination.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from kempe.dynamics import kinematics, recursions
+from kempe.dynamics.tree import Place, Tree, build
+from kempe.spatial.moves import shift_of, turns_of
+from kempe.spatial.vectors import from_sx, symbols, to_sx
+from kempe.topology.tree import Topology
+
+FORMULATIONS = {
+    "udu": "the O(n) UDU^T recursion of Mohan and Saha (2007), eqs. 30-37, in merged form",
+    "cholesky": "the non-recursive way: the whole inertia matrix, factored (Mohan and Saha 2007, section 5)",
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function over symbols: names and sizes of inputs, names of outputs, and how to work it out."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    scalars: tuple[str, ...]
+    work: Callable[..., Sequence]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The equations of a tree whose listed parameters stay symbols."""
+
+    topology: Topology
+    parameters: tuple[str, ...]
+    formulation: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Lengths of the vectors that functions take."""
+        nq, nv = self.topology.nq, self.topology.nv
+        return {"q": nq, "v": nv, "a": nv, "tau": nv, "p": len(self.parameters)}
+
+    @cached_property
+    def constant_tree(self) -> Tree:
+        """The tree with the mechanism's own numbers."""
+        return build(self.topology)
+
+    def tree(self, p) -> Tree:
+        """The tree with parameters put in."""
+        return (
+            build(self.topology, dict(zip(self.parameters, p, strict=True))) if self.parameters else self.constant_tree
+        )
+
+    def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
+        """Accelerations by the chosen formulation."""
+        external = kinematics.external_wrenches(tree, q, v)
+        if self.formulation == "cholesky":
+            return recursions.cholesky(tree, q, v, tau, external)
+        return recursions.udu(tree, q, v, tau, external, run)
+
+    def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
+        """Generalized forces for given accelerations."""
+        return recursions.rnea(tree, q, v, a, kinematics.external_wrenches(tree, q, v), run)
+
+    def casadi(self, name: str, function: Function) -> ca.Function:
+        """The function as CasADi has it, over SX."""
+        named = {n: ca.SX.sym(n, self.sizes[n]) for n in function.inputs}
+        arrays = {n: from_sx(x) for n, x in named.items() if n != "p"}
+        tree = self.tree(from_sx(named["p"]) if "p" in named else ())
+        results = [x if isinstance(x, ca.SX) else to_sx(x) for x in function.work(self, tree, **arrays)]
+        return ca.Function(name, list(named.values()), results, list(named), list(function.outputs), {"cse": True})
+
+    def functions(self) -> dict[str, Function]:
+        """Everything that can be computed, by name; functions of parameters take p where there are any."""
+        return {n: self._with_parameters(f) for n, f in FUNCTIONS.items()}
+
+    def marker_functions(self, place: Place) -> dict[str, Function]:
+        """Kinematics of one marker or body."""
+
+        def pose(eq, tree, q):
+            frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(eq.topology.nv)), place)
+            return frame.rotation, frame.position
+
+        def twist(eq, tree, q, v):
+            return (kinematics.world_twist(kinematics.at_place(kinematics.frames(tree, q, v), place)),)
+
+        def jacobian(eq, tree, q):
+            v = ca.SX.sym("v", eq.topology.nv)
+            return (ca.jacobian(to_sx(twist(eq, tree, q, from_sx(v))[0]), v),)
+
+        def jacobian_rate(eq, tree, q, v):
+            return (_rate(jacobian, eq, tree, q, v)[0],)
+
+        def acceleration(eq, tree, q, v, a):
+            j, rate = jacobian(eq, tree, q)[0], jacobian_rate(eq, tree, q, v)[0]
+            return (j @ to_sx(a) + rate @ to_sx(v),)
+
+        found = {
+            "pose": Function(("q",), ("rotation", "position"), (), pose),
+            "twist": Function(("q", "v"), ("twist",), (), twist),
+            "jacobian": Function(("q",), ("jacobian",), (), jacobian),
+            "jacobian_rate": Function(("q", "v"), ("rate",), (), jacobian_rate),
+            "acceleration": Function(("q", "v", "a"), ("acceleration",), (), acceleration),
+        }
+        return {n: self._with_parameters(f) for n, f in found.items()}
+
+    def place(self, marker) -> Place:
+        """Where a marker is on the tree, with the mechanism's own numbers."""
+        number = self.topology.parent_of[marker.body]
+        value = self.topology.mechanism.parameters.__getitem__
+        own = (*shift_of(marker.origin(value)), *turns_of(marker.rotation))
+        return Place(number, (*kinematics.body_place(self.constant_tree, number).moves, *own))
+
+    def _with_parameters(self, f: Function) -> Function:
+        return Function((*f.inputs, "p"), f.outputs, f.scalars, f.work) if self.parameters else f
+
+
+# ---- the functions ---------------------------------------------------------------------------------------
+
+
+def _forward(eq: Equations, tree, q, v, tau):
+    return (eq.forward(tree, q, v, tau),)
+
+
+def _inverse(eq: Equations, tree, q, v, a):
+    return (eq.inverse(tree, q, v, a),)
+
+
+def _mass_matrix(eq, tree, q):
+    return (recursions.crba(tree, q),)
+
+
+def _bias(eq, tree, q, v):
+    return (eq.inverse(tree, q, v, np.zeros(eq.topology.nv)),)
+
+
+def _rates(eq, tree, q, v):
+    return (kinematics.rates(tree, q, v),)
+
+
+def _energy(eq, tree, q, v):
+    found = kinematics.frames(tree, q, v)
+    return [to_sx(np.array([x], dtype=object)) for x in
+            (kinematics.kinetic_energy(tree, found, v), kinematics.potential_energy(tree, found, q))]  # fmt: skip
+
+
+def _momentum(eq, tree, q, v):
+    return kinematics.momentum(tree, kinematics.frames(tree, q, v))
+
+
+def _center_of_mass(eq, tree, q):
+    return (kinematics.center_of_mass(tree, kinematics.frames(tree, q, np.zeros(eq.topology.nv))),)
+
+
+def _tangent(eq: Equations, tree, q) -> ca.SX:
+    """dq/dv: how coordinates move with each velocity."""
+    v = ca.SX.sym("v", eq.topology.nv)
+    return ca.jacobian(to_sx(kinematics.rates(tree, q, from_sx(v))), v)
+
+
+def _rate(function, eq, tree, q, v) -> list[ca.SX]:
+    """The time derivatives of a function of q along v."""
+    free = symbols("q", eq.topology.nq)
+    value = [x if isinstance(x, ca.SX) else to_sx(x) for x in function(eq, tree, free)]
+    qdot = to_sx(kinematics.rates(tree, q, v))
+    out = []
+    for x in value:
+        d = ca.SX.sym("d", eq.topology.nq)
+        flow = ca.reshape(ca.jtimes(ca.vec(x), to_sx(free), d), x.shape)
+        out.append(ca.substitute(ca.substitute(flow, d, qdot), to_sx(free), to_sx(q)))
+    return out
+
+
+def _inverse_derivatives(eq: Equations, tree, q, v, a):
+    """Of generalized forces, with respect to a step of q on its manifold, to v, to a."""
+    sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
+    tau = to_sx(eq.inverse(tree, sq, sv, sa))
+    by_q = ca.jacobian(tau, to_sx(sq)) @ _tangent(eq, tree, sq)
+    results = (by_q, ca.jacobian(tau, to_sx(sv)), to_sx(recursions.crba(tree, sq)))
+    old, new = ca.vertcat(*map(to_sx, (sq, sv, sa))), ca.vertcat(*map(to_sx, (q, v, a)))
+    return [ca.substitute(x, old, new) for x in results]
+
+
+def _forward_derivatives(eq: Equations, tree, q, v, tau):
+    """Of accelerations, with respect to a step of q on its manifold, to v, to tau: inverse dynamics, solved back."""
+    a = eq.forward(tree, q, v, tau)
+    by_q, by_v, gim = _inverse_derivatives(eq, tree, q, v, a)
+    nv = eq.topology.nv
+    sides = np.hstack([-_grid(by_q), -_grid(by_v), np.eye(nv)])
+    solved = recursions.solve_symmetric(_grid(gim), sides)
+    return solved[:, :nv], solved[:, nv : 2 * nv], solved[:, 2 * nv :]
+
+
+def _grid(x: ca.SX) -> np.ndarray:
+    return from_sx(x).reshape(x.shape)
+
+
+FUNCTIONS = {
+    "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), (), _forward),
+    "generalized_forces": Function(("q", "v", "a"), ("tau",), (), _inverse),
+    "mass_matrix": Function(("q",), ("M",), (), _mass_matrix),
+    "bias": Function(("q", "v"), ("h",), (), _bias),
+    "rates": Function(("q", "v"), ("qdot",), (), _rates),
+    "energy": Function(("q", "v"), ("kinetic", "potential"), ("kinetic", "potential"), _energy),
+    "momentum": Function(("q", "v"), ("angular", "linear"), (), _momentum),
+    "center_of_mass": Function(("q",), ("position",), (), _center_of_mass),
+    "forward_dynamics_derivatives": Function(("q", "v", "tau"), ("by_q", "by_v", "by_tau"), (), _forward_derivatives),
+    "generalized_forces_derivatives": Function(("q", "v", "a"), ("by_q", "by_v", "by_a"), (), _inverse_derivatives),
+}

@@ -1,0 +1,139 @@
+"""Kinematics and the sums over bodies: poses, twists, accelerations, energy, momentum, centre of mass."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.dynamics.tree import Place, PlacedSpring, Tree
+from kempe.spatial.moves import pose_along, twist_along
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_zero, scaled, sqrt, zeros
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a link is: axes (columns, in world axes) and origin; its angular and linear velocity in its own axes."""
+
+    rotation: Matrix
+    position: Vector
+    omega: Vector
+    velocity: Vector
+
+
+GROUND = Frame(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
+
+
+def frames(tree: Tree, q: Vector, v: Vector) -> list[Frame]:
+    """Every link's frame, outward from the ground."""
+    found: list[Frame] = []
+    for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
+        above = GROUND if parent < 0 else found[parent]
+        posture = link.posture(q[at.q])
+        moves = link.moves(posture)
+        angular, linear = link.subspace(posture)
+        omega, velocity = twist_along(moves, above.omega, above.velocity)
+        rates = v[at.v]
+        pose = pose_along(moves, above.rotation, above.position)
+        found.append(Frame(*pose, omega + angular @ rates, velocity + linear @ rates))
+    return found
+
+
+def at_place(found: list[Frame], place: Place) -> Frame:
+    """The frame of a marker."""
+    carrier = GROUND if place.link < 0 else found[place.link]
+    pose = pose_along(place.moves, carrier.rotation, carrier.position)
+    return Frame(*pose, *twist_along(place.moves, carrier.omega, carrier.velocity))
+
+
+def body_place(tree: Tree, link: int) -> Place:
+    """The body's own frame."""
+    return Place(link, tree.links[link].body if link >= 0 else ())
+
+
+def world_twist(frame: Frame) -> Vector:
+    """[omega; v] of a frame's origin, in world axes."""
+    return np.concatenate([frame.rotation @ frame.omega, frame.rotation @ frame.velocity])
+
+
+def rates(tree: Tree, q: Vector, v: Vector) -> Vector:
+    """dq/dt."""
+    parts = [link.kind.rates(q[at.q], v[at.v]) for link, at in zip(tree.links, tree.joints, strict=True)]
+    return array(x for part in parts for x in part)
+
+
+def kinetic_energy(tree: Tree, found: list[Frame], v: Vector) -> Scalar:
+    """Of all bodies, and of the rotors in the joints."""
+    total = 0.0
+    for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
+        n, f = link.inertia.wrench(frame.omega, frame.velocity)
+        total = total + 0.5 * (dot(frame.omega, n) + dot(frame.velocity, f))
+        for armature, rate in zip(link.armature, v[at.v], strict=True):
+            total = total + 0.5 * armature * rate * rate
+    return total
+
+
+def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
+    """Of gravity (zero with all masses at the ground's origin), joint springs and springs between points."""
+    total = 0.0
+    for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
+        raised = scaled(link.inertia.mass, frame.position) + frame.rotation @ link.inertia.moment
+        total = total - dot(tree.gravity, raised)
+        if any(not is_zero(k) for k in link.stiffness):
+            for k, rest, x in zip(link.stiffness, link.rest, q[at.q], strict=True):
+                total = total + 0.5 * k * (x - rest) * (x - rest)
+    for load in tree.loads:
+        if isinstance(load, PlacedSpring):
+            span = at_place(found, load.b).position - at_place(found, load.a).position
+            stretch = sqrt(dot(span, span)) - load.length
+            total = total + 0.5 * load.stiffness * stretch * stretch
+    return total
+
+
+def momentum(tree: Tree, found: list[Frame]) -> tuple[Vector, Vector]:
+    """Angular momentum about the world's origin, and linear momentum, in world axes."""
+    angular, linear = zeros(3), zeros(3)
+    for link, frame in zip(tree.links, found, strict=True):
+        n, f = link.inertia.wrench(frame.omega, frame.velocity)
+        force = frame.rotation @ f
+        angular, linear = angular + frame.rotation @ n + cross(frame.position, force), linear + force
+    return angular, linear
+
+
+def center_of_mass(tree: Tree, found: list[Frame]) -> Vector:
+    """Of all bodies, in world axes."""
+    mass, moment = 0.0, zeros(3)
+    for link, frame in zip(tree.links, found, strict=True):
+        mass = mass + link.inertia.mass
+        moment = moment + scaled(link.inertia.mass, frame.position) + frame.rotation @ link.inertia.moment
+    return scaled(1.0 / mass, moment)
+
+
+def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Vector]] | None:
+    """Moment and force of all loads on every link, at its frame, in its axes; None where there are no loads."""
+    if not tree.loads:
+        return None
+    found = frames(tree, q, v)
+    total = [(zeros(3), zeros(3)) for _ in tree.links]
+
+    def add(place: Place, moment: Vector, force: Vector, point: Vector) -> None:
+        """A wrench in world axes at a world point."""
+        if place.link < 0:
+            return
+        frame = found[place.link]
+        moment = moment + cross(point - frame.position, force)
+        n, f = total[place.link]
+        total[place.link] = n + frame.rotation.T @ moment, f + frame.rotation.T @ force
+
+    for load in tree.loads:
+        if isinstance(load, PlacedSpring):
+            a, b = at_place(found, load.a), at_place(found, load.b)
+            span = b.position - a.position
+            length = sqrt(dot(span, span))
+            speed = dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity) / length
+            pull = scaled((load.stiffness * (length - load.length) + load.damping * speed) / length, span)
+            add(load.a, zeros(3), pull, a.position)
+            add(load.b, zeros(3), -pull, b.position)
+        else:
+            frame = at_place(found, load.at)
+            turned = (frame.rotation @ load.moment, frame.rotation @ load.force)
+            add(load.at, *(turned if load.follows else (load.moment, load.force)), frame.position)
+    return total

@@ -1,0 +1,315 @@
+"""Recursions over a tree: inverse dynamics, the generalized inertia matrix, and O(n) forward dynamics by UDU^T.
+
+Accelerations are those of the link origins themselves, not their spatial parts, so that no linear velocity enters:
+with (alpha, a) of the parent, a link whose joint turns and slides has
+
+    (alpha, a) = X (alpha, a)_parent + b + S vdot                                    (paper 4, eq. 4 differentiated)
+
+where b collects everything quadratic in velocities: omega x (omega x r) of every shift, omega x omega_J,
+(2 omega - omega_J) x v_J and dS/dt v. Gravity is an upward acceleration of the ground.
+
+Every step is a function of one link and of arrays, and is called through `run`, which by default just calls it. A
+compiler may pass a `run` of its own that records each step once and repeats it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kempe.dynamics.tree import Link, Tree
+from kempe.spatial.inertia import ArticulatedInertia
+from kempe.spatial.moves import acceleration_along, spin_along, wrench_back
+from kempe.spatial.vectors import Matrix, Vector, array, cross, dot, is_one, is_symbolic, is_zero, zeros
+
+Run = Callable[..., Any]
+
+
+def inline(step: Callable, link: Link, *arguments):
+    """The plain way to run a step."""
+    return step(link, *arguments)
+
+
+# ---- steps -----------------------------------------------------------------------------------------------
+
+
+def outward(link: Link, omega_p: Vector, q: Vector, v: Vector) -> tuple[Vector, ...]:
+    """Posture, angular velocity, bias acceleration b (angular, linear) and gyration wrench of a link."""
+    posture = link.posture(q)
+    moves = link.moves(posture)
+    joint_spin, joint_velocity = (columns @ v for columns in link.subspace(posture))
+    omega = spin_along(moves, omega_p) + joint_spin
+    b_alpha, b_a = acceleration_along(moves, omega_p, zeros(3), zeros(3))
+    s_alpha, s_a = link.bias(posture, v)
+    b_alpha = b_alpha + cross(omega, joint_spin) + s_alpha
+    b_a = b_a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a
+    moment, force = link.inertia.gyration(omega)
+    return posture, omega, b_alpha, b_a, moment, force
+
+
+def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha, b_a, phi) -> tuple[Vector, ...]:
+    """One step of the UDU^T factorization (eqs. 31-34): from the apparent inertia and wrench of what a link carries
+    to those it adds to its parent.
+
+    carried: 21 numbers of an articulated inertia; n, f: wrenches of what it carries and its own; phi: the joint's
+    efforts. Returns K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the inertia and wrench handed on.
+    """
+    moment, force = n_above + n_own, f_above + f_own
+    angular, linear = link.subspace(posture)
+    total = ArticulatedInertia.of(link.inertia) + unpacked(carried)
+    columns = [total.wrench(w, x) for w, x in zip(angular.T, linear.T, strict=True)]  # U = I S                  (33)
+    effort = array(f - dot(w, moment) - dot(x, force) for f, w, x in zip(phi, angular.T, linear.T, strict=True))  # (31)
+    pivot = _pivot(link, angular, linear, columns)
+    stacked = np.stack([np.concatenate(c) for c in columns]) if columns else zeros(0, 6)
+    k = solve_symmetric(pivot, stacked)  # psi^T                                                               (33)
+    d = solve_symmetric(pivot, effort[:, None])[:, 0]  #                                                       (35)
+    left = _reduced(link, total, stacked, k, angular, linear)  #                                               (34)
+    n, f = left.wrench(b_alpha, b_a)
+    n, f = n + moment + stacked[:, :3].T @ d, f + force + stacked[:, 3:].T @ d  #                              (32)
+    moves = link.moves(posture)
+    n, f = wrench_back(moves, n, f)
+    return k, d, packed(left.back(moves)), n, f
+
+
+def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector) -> tuple[Vector, ...]:
+    """Joint accelerations and the link's own, from the parent's (eqs. 36-37)."""
+    angular, linear = link.subspace(posture)
+    alpha, a = acceleration_along(link.moves(posture), zeros(3), alpha_p, a_p)
+    alpha, a = alpha + b_alpha, a + b_a  # mu                                                                  (37)
+    vdot = array(x - dot(row, np.concatenate([alpha, a])) for x, row in zip(d, k, strict=True))  #              (36)
+    return vdot, alpha + angular @ vdot, a + linear @ vdot
+
+
+def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, ...]:
+    """The outward step of inverse dynamics: posture, angular velocity, accelerations, and the wrench they take."""
+    posture = link.posture(q)
+    moves = link.moves(posture)
+    angular, linear = link.subspace(posture)
+    joint_spin, joint_velocity = angular @ v, linear @ v
+    omega = spin_along(moves, omega_p) + joint_spin
+    alpha, a = acceleration_along(moves, omega_p, alpha_p, a_p)
+    s_alpha, s_a = link.bias(posture, v)
+    alpha = alpha + cross(omega, joint_spin) + s_alpha + angular @ vdot
+    a = a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a + linear @ vdot
+    n, f = link.inertia.wrench(alpha, a)
+    more_n, more_f = link.inertia.gyration(omega)
+    return posture, omega, alpha, a, n + more_n, f + more_f
+
+
+def handed_on(link: Link, posture, moment, force, q, v, vdot) -> tuple[Vector, ...]:
+    """The inward step of inverse dynamics: the efforts at the joint, and the wrench on the parent."""
+    angular, linear = link.subspace(posture)
+    along = [dot(w, moment) + dot(x, force) for w, x in zip(angular.T, linear.T, strict=True)]
+    rotors = [i * a for i, a in zip(link.armature, vdot, strict=True)]
+    own = internal_effort(link, q, v)
+    efforts = array(e + r - o for e, r, o in zip(along, rotors, own, strict=True))
+    return efforts, *wrench_back(link.moves(posture), moment, force)
+
+
+def internal_effort(link: Link, q: Vector, v: Vector) -> Vector:
+    """What a joint's own spring and damper exert along its freedoms."""
+    pulls = [-d * rate for d, rate in zip(link.damping, v, strict=True)]
+    if any(not is_zero(k) for k in link.stiffness):
+        rows = zip(pulls, link.stiffness, link.rest, q, strict=True)
+        pulls = [pull - k * (x - rest) for pull, k, rest, x in rows]
+    return array(pulls)
+
+
+def joint_effort(link: Link, q: Vector, v: Vector, tau: Vector) -> tuple[Vector]:
+    """phi: applied efforts and the joint's own spring and damper."""
+    return (array(tau + internal_effort(link, q, v)),)
+
+
+# ---- algorithms ------------------------------------------------------------------------------------------
+
+
+def rnea(tree: Tree, q: Vector, v: Vector, vdot: Vector, external=None, run: Run = inline) -> Vector:
+    """Generalized forces for given accelerations, less what joint springs, dampers and `external` wrenches supply.
+
+    external: for every link the moment and force on it, at its frame, in its axes.
+    """
+    base = zeros(3), zeros(3), -tree.gravity
+    seen: list = []
+    for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
+        above = base if parent < 0 else seen[parent][1:4]
+        seen.append(run(accelerated, link, *above, q[at.q], v[at.v], vdot[at.v]))
+    wrenches = _without(external, [step[4:6] for step in seen])
+    tau: list = [None] * len(tree.links)
+    for k in range(len(tree.links) - 1, -1, -1):
+        link, parent, at = tree.links[k], tree.parents[k], tree.joints[k]
+        tau[k], n, f = run(handed_on, link, seen[k][0], *wrenches[k], q[at.q], v[at.v], vdot[at.v])
+        if parent >= 0:
+            wrenches[parent] = run(added, link, *wrenches[parent], n, f)
+    return _joined(tau)
+
+
+def added(link: Link, n, f, more_n, more_f) -> tuple[Vector, ...]:
+    """Two wrenches at the same place."""
+    return n + more_n, f + more_f
+
+
+def crba(tree: Tree, q: Vector) -> Matrix:
+    """The generalized inertia matrix from composite bodies (eqs. 28-29)."""
+    postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
+    moves = [link.moves(p) for link, p in zip(tree.links, postures, strict=True)]
+    subspaces = [link.subspace(p) for link, p in zip(tree.links, postures, strict=True)]
+    composite = [link.inertia for link in tree.links]
+    gim = np.zeros((tree.topology.nv, tree.topology.nv), dtype=object)
+    for k in range(len(tree.links) - 1, -1, -1):
+        parent = tree.parents[k]
+        if parent >= 0:
+            composite[parent] = composite[parent] + composite[k].back(moves[k])  #                             (28)
+        rows = range(tree.joints[k].v.start, tree.joints[k].v.stop)
+        for i, row in enumerate(rows):
+            n, f = composite[k].wrench(subspaces[k][0][:, i], subspaces[k][1][:, i])
+            for j in range(i + 1):
+                gim[row, rows[j]] = gim[rows[j], row] = dot(subspaces[k][0][:, j], n) + dot(subspaces[k][1][:, j], f)
+            gim[row, row] = gim[row, row] + tree.links[k].armature[i]
+            at = k
+            while tree.parents[at] >= 0:
+                n, f = wrench_back(moves[at], n, f)
+                at = tree.parents[at]
+                angular, linear = subspaces[at]
+                for j, column in enumerate(range(tree.joints[at].v.start, tree.joints[at].v.stop)):
+                    entry = dot(angular[:, j], n) + dot(linear[:, j], f)  #                                     (29)
+                    gim[row, column] = gim[column, row] = entry
+    return gim if any(is_symbolic(x) for x in gim.flat) else gim.astype(float)
+
+
+def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> Vector:
+    """Joint accelerations in O(n): the UDU^T factorization of the inertia matrix, met and used body by body."""
+    out: list = []
+    for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
+        out.append(run(outward, link, zeros(3) if parent < 0 else out[parent][1], q[at.q], v[at.v]))
+    phi = [
+        run(joint_effort, link, q[at.q], v[at.v], tau[at.v])[0]
+        for link, at in zip(tree.links, tree.joints, strict=True)
+    ]
+    wrenches = _without(external, [step[4:6] for step in out])
+    return _solve(tree, run, [step[0] for step in out], [step[2:4] for step in out], wrenches, phi, -tree.gravity)
+
+
+def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
+    """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
+    postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
+    nothing = [(zeros(3), zeros(3))] * len(tree.links)
+    return _solve(tree, inline, postures, nothing, nothing, [phi[at.v] for at in tree.joints], zeros(3))
+
+
+def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> Vector:
+    """Joint accelerations by factoring the whole inertia matrix: the O(n^3) way, for comparison (section 5)."""
+    bias = rnea(tree, q, v, zeros(tree.topology.nv), external)
+    return solve_symmetric(crba(tree, q), (tau - bias)[:, None])[:, 0]
+
+
+def _solve(tree: Tree, run: Run, postures, biases, wrenches, phi, base: Vector) -> Vector:
+    carried: list = [None] * len(tree.links)  # by each link: inertia, moment, force
+    factors: list = [None] * len(tree.links)
+    for k in range(len(tree.links) - 1, -1, -1):
+        link, parent = tree.links[k], tree.parents[k]
+        above = carried[k] or (zeros(21), zeros(3), zeros(3))
+        *factors[k], inertia, n, f = run(inward, link, postures[k], *above, *wrenches[k], *biases[k], phi[k])
+        if parent >= 0:
+            more = inertia, n, f
+            carried[parent] = run(gathered, link, *carried[parent], *more) if carried[parent] else more
+    vdot, motion = [], []
+    for k, parent in enumerate(tree.parents):
+        above = (zeros(3), base) if parent < 0 else motion[parent]
+        rates, *moving = run(accelerate, tree.links[k], postures[k], *above, *biases[k], *factors[k])
+        vdot.append(rates)
+        motion.append(moving)
+    return _joined(vdot)
+
+
+def gathered(link: Link, inertia, n, f, more_inertia, more_n, more_f) -> tuple[Vector, ...]:
+    """What two branches carry, together."""
+    return inertia + more_inertia, n + more_n, f + more_f
+
+
+def _without(external, wrenches: list) -> list:
+    """Wrenches that joints must supply: what the motion takes, less what loads give."""
+    if external is None:
+        return wrenches
+    return [(n - give_n, f - give_f) for (n, f), (give_n, give_f) in zip(wrenches, external, strict=True)]
+
+
+# ---- small matrices --------------------------------------------------------------------------------------
+
+
+def _pivot(link: Link, angular: Matrix, linear: Matrix, columns) -> Matrix:
+    """D = S^T I S, and the rotor inertias."""
+    size = len(columns)
+    pivot = np.zeros((size, size), dtype=object)
+    for i in range(size):
+        n, f = columns[i]
+        for j in range(i + 1):
+            pivot[i, j] = pivot[j, i] = dot(angular[:, j], n) + dot(linear[:, j], f)
+        pivot[i, i] = pivot[i, i] + link.armature[i]
+    return pivot
+
+
+def _reduced(link: Link, total: ArticulatedInertia, u: Matrix, k: Matrix, angular, linear) -> ArticulatedInertia:
+    """I - U D^-1 U^T; what is zero because it holds no inertia along the joint's axes is made an exact zero."""
+    full = np.zeros((6, 6), dtype=object)
+    full[:3, :3], full[:3, 3:], full[3:, 3:] = total.j, total.h, total.m
+    for i in range(6):
+        for j in range(i, 6):
+            full[i, j] = full[i, j] - dot(u[:, i], k[:, j])
+    subspace = np.vstack([angular, linear])
+    for column, armature in zip(subspace.T, link.armature, strict=True):
+        unit = [i for i in range(6) if not is_zero(column[i])]
+        if len(unit) == 1 and is_one(column[unit[0]]) and is_zero(armature):
+            full[unit[0], :] = full[:, unit[0]] = 0.0
+    for i in range(6):
+        full[i + 1 :, i] = full[i, i + 1 :]
+    return ArticulatedInertia(*(array(full[rows].ravel()).reshape(3, 3) for rows in _BLOCKS))
+
+
+_BLOCKS = (np.s_[:3, :3], np.s_[:3, 3:], np.s_[3:, 3:])
+_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def packed(inertia: ArticulatedInertia) -> Vector:
+    """21 numbers."""
+    symmetric = [m[i, j] for m in (inertia.j, inertia.m) for i, j in _UPPER]
+    return array((*symmetric, *inertia.h.ravel()))
+
+
+def unpacked(numbers: Vector) -> ArticulatedInertia:
+    """The inertia of 21 numbers."""
+    j, m = (np.array([[None] * 3] * 3, dtype=object) for _ in range(2))
+    for matrix_, start in ((j, 0), (m, 6)):
+        for n, (i, k) in enumerate(_UPPER):
+            matrix_[i, k] = matrix_[k, i] = numbers[start + n]
+    return ArticulatedInertia(
+        array(j.ravel()).reshape(3, 3), numbers[12:].reshape(3, 3), array(m.ravel()).reshape(3, 3)
+    )
+
+
+def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
+    """a^-1 b for a positive definite a, by LDL^T without pivoting; over floats or symbols."""
+    size = len(a)
+    lower = np.eye(size, dtype=object)
+    inverse_pivots: list = []
+    work = np.array(a, dtype=object)
+    for i in range(size):
+        inverse_pivots.append(1.0 / work[i, i])
+        for j in range(i + 1, size):
+            lower[j, i] = work[j, i] * inverse_pivots[i]
+            for k in range(i + 1, j + 1):
+                work[j, k] = work[j, k] - lower[j, i] * work[k, i]
+    columns = [list(column) for column in np.asarray(b, dtype=object).T]
+    for x in columns:
+        for i in range(size):
+            for j in range(i):
+                x[i] = x[i] - lower[i, j] * x[j]
+        for i in range(size):
+            x[i] = x[i] * inverse_pivots[i]
+        for i in range(size - 1, -1, -1):
+            for j in range(i + 1, size):
+                x[i] = x[i] - lower[j, i] * x[j]
+    return array(columns[j][i] for i in range(size) for j in range(len(columns))).reshape(np.shape(b))
+
+
+def _joined(parts: Sequence[Vector]) -> Vector:
+    return np.concatenate(parts) if parts else zeros(0)

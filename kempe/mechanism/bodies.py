@@ -1,0 +1,296 @@
+"""Bodies: solids with mass, markers on them, and the parameters both are made of."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from kempe.spatial.inertia import RigidInertia
+from kempe.spatial.moves import Rotation, Shift
+from kempe.spatial.vectors import Scalar, array, matrix, scaled
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
+
+Length = float | str  # a number, or the path of a parameter such as "crank.length"
+Values = Callable[[str], Scalar]  # the value of a parameter, by its path
+
+TENSOR = ("xx", "yy", "zz", "xy", "xz", "yz")
+
+
+def tensor_matrix(xx, yy, zz, xy=0.0, xz=0.0, yz=0.0) -> np.ndarray:
+    """A symmetric matrix from its six entries."""
+    return matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A shape with mass. Its number fields are parameters; `inertia` works on numbers or symbols in their place."""
+
+    kind: ClassVar[str]
+
+    def parameters(self) -> dict[str, float]:
+        """Names and values of everything that can be varied."""
+        named = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, tuple):
+                names = TENSOR if len(value) == 6 else ("x", "y", "z")
+                named |= {f"{part.name}.{n}": float(x) for n, x in zip(names, value, strict=False)}
+            else:
+                named[part.name] = float(value)
+        return named
+
+    def inertia(self, value: Values) -> RigidInertia:
+        """At the solid's own origin."""
+        raise TypeError(f"{type(self).__name__} has no inertia")
+
+
+@dataclass(frozen=True)
+class Lump(Solid):
+    """Mass, centre of mass, and the tensor about it (xx, yy, zz, xy, xz, yz)."""
+
+    mass: float
+    com: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tensor: tuple[float, ...] = (0.0,) * 6
+    kind = "body"
+
+    def inertia(self, value):
+        """As given."""
+        tensor = tensor_matrix(*(value(f"tensor.{n}") for n in TENSOR))
+        return RigidInertia.at_com(value("mass"), array(value(f"com.{n}") for n in "xyz"), tensor)
+
+
+@dataclass(frozen=True)
+class Rod(Solid):
+    """A uniform rod along +x from its origin; thin unless it has a radius."""
+
+    length: float
+    mass: float
+    radius: float = 0.0
+    kind = "rod"
+
+    def inertia(self, value):
+        """A solid cylinder about its middle."""
+        length, mass, radius = value("length"), value("mass"), value("radius")
+        across = mass * (length * length / 12 + radius * radius / 4)
+        tensor = tensor_matrix(mass * (radius * radius / 2), across, across)
+        return RigidInertia.at_com(mass, array((length / 2, 0.0, 0.0)), tensor)
+
+
+@dataclass(frozen=True)
+class Box(Solid):
+    """A uniform block, its middle at the origin."""
+
+    size: tuple[float, float, float]
+    mass: float
+    kind = "box"
+
+    def inertia(self, value):
+        """Squares of the sides across each axis."""
+        squares = [value(f"size.{n}") * value(f"size.{n}") for n in "xyz"]
+        mass = value("mass")
+        twelfth = mass / 12
+        diagonal = (
+            twelfth * (squares[1] + squares[2]),
+            twelfth * (squares[0] + squares[2]),
+            twelfth * (squares[0] + squares[1]),
+        )
+        return RigidInertia(mass, np.zeros(3), tensor_matrix(*diagonal))
+
+
+@dataclass(frozen=True)
+class Cylinder(Solid):
+    """A uniform cylinder along z, its middle at the origin."""
+
+    length: float
+    radius: float
+    mass: float
+    kind = "cylinder"
+
+    def inertia(self, value):
+        """About the middle."""
+        length, radius, mass = value("length"), value("radius"), value("mass")
+        across = mass * (length * length / 12 + radius * radius / 4)
+        return RigidInertia(mass, np.zeros(3), tensor_matrix(across, across, mass * (radius * radius / 2)))
+
+
+@dataclass(frozen=True)
+class Sphere(Solid):
+    """A uniform ball, its middle at the origin."""
+
+    radius: float
+    mass: float
+    kind = "sphere"
+
+    def inertia(self, value):
+        """Two fifths of m r^2 about every axis."""
+        size = 0.4 * value("mass") * value("radius") * value("radius")
+        return RigidInertia(value("mass"), np.zeros(3), tensor_matrix(size, size, size))
+
+
+@dataclass(frozen=True)
+class Plate(Solid):
+    """A uniform plate with a polygon for outline, in the x-y plane; thickness along z, halved by the plane."""
+
+    outline: tuple[tuple[float, float], ...]
+    mass: float
+    thickness: float = 0.0
+    kind = "plate"
+
+    def parameters(self):
+        """The outline is geometry, not a parameter."""
+        return {"mass": float(self.mass), "thickness": float(self.thickness)}
+
+    def inertia(self, value):
+        """Moments of area of the polygon, by its edges, times mass per area."""
+        points = np.array(self.outline, dtype=float)
+        ends = np.roll(points, -1, axis=0)
+        areas = points[:, 0] * ends[:, 1] - ends[:, 0] * points[:, 1]
+        area = areas.sum() / 2
+        com = ((points + ends) * areas[:, None]).sum(axis=0) / (6 * area)
+        xx, yy = ((points**2 + points * ends + ends**2) * areas[:, None]).sum(axis=0) / (12 * area) - com**2
+        mixed = (
+            2 * points[:, 0] * points[:, 1]
+            + points[:, 0] * ends[:, 1]
+            + ends[:, 0] * points[:, 1]
+            + 2 * ends[:, 0] * ends[:, 1]
+        )
+        xy = (mixed * areas).sum() / (24 * area) - com[0] * com[1]
+        mass = value("mass")
+        through = value("thickness") * value("thickness") / 12
+        tensor = tensor_matrix(mass * (yy + through), mass * (xx + through), mass * (xx + yy), -mass * xy)
+        return RigidInertia.at_com(mass, array((*com.tolist(), 0.0)), tensor)
+
+
+@dataclass(frozen=True)
+class PointMass(Solid):
+    """A mass at the origin."""
+
+    mass: float
+    kind = "point"
+
+    def inertia(self, value):
+        """No tensor."""
+        return RigidInertia(value("mass"), np.zeros(3), np.zeros((3, 3)))
+
+
+@dataclass(frozen=True)
+class Hub(Solid):
+    """A moment of inertia about an axis and nothing else, as a rotor that is geared or whose mass is neglected."""
+
+    moment: float
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    kind = "hub"
+
+    def parameters(self):
+        """The axis is geometry, not a parameter."""
+        return {"moment": float(self.moment)}
+
+    def inertia(self, value):
+        """I n n^T for the unit axis n."""
+        n = np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
+        return RigidInertia(0.0, np.zeros(3), scaled(value("moment"), np.outer(n, n)))
+
+
+SOLIDS: dict[str, type[Solid]] = {s.kind: s for s in (Lump, Rod, Box, Cylinder, Sphere, Plate, PointMass, Hub)}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A solid's place on a body; the first solid of a body has no name, others are named for their parameters."""
+
+    name: str
+    solid: Solid
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation: np.ndarray | None = None
+
+    def path(self, body: str, parameter: str) -> str:
+        """The full name of one of its parameters."""
+        return ".".join(part for part in (body, self.name, parameter) if part)
+
+    def inertia(self, body: str, value: Values) -> RigidInertia:
+        """At the body's origin."""
+        own = self.solid.inertia(lambda name: value(self.path(body, name)))
+        turned = own if self.rotation is None else own.back((Rotation(np.asarray(self.rotation, dtype=float)),))
+        return turned.back((Shift(np.array(self.position, dtype=float)),)) if any(self.position) else turned
+
+
+@dataclass(frozen=True, eq=False)
+class Marker:
+    """A frame on a body: its origin (numbers, or paths of parameters) and its axes in the body's axes."""
+
+    body: "Body"
+    position: tuple[Length, Length, Length]
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    name: str | None = None
+
+    def origin(self, value: Values) -> np.ndarray:
+        """Its position, with parameters put in."""
+        return array(value(x) if isinstance(x, str) else x for x in self.position)
+
+    def __str__(self) -> str:
+        where = self.name or "at(" + ", ".join(f"{x:g}" if not isinstance(x, str) else x for x in self.position) + ")"
+        return f"{self.body.name}.{where}"
+
+
+@dataclass(eq=False)
+class Body:
+    """A rigid body; made by a mechanism, which it belongs to."""
+
+    mechanism: "Mechanism"
+    name: str
+    parts: list[Part] = field(default_factory=list)
+    markers: dict[str, Marker] = field(default_factory=dict)
+
+    def at(
+        self, x: Length = 0.0, y: Length = 0.0, z: Length = 0.0, rotation: Any = None, name: str | None = None
+    ) -> Marker:
+        """A marker at (x, y, z) in the body's axes; `rotation` has the marker's axes as columns, in the body's axes.
+
+        With a name it can be asked for again as `body.name`, and in files.
+        """
+        axes = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
+        if axes.shape != (3, 3):
+            raise ValueError(f"marker on {self.name!r}: rotation must be a 3 x 3 matrix, not {axes.shape}")
+        marker = Marker(self, (x, y, z), axes, name)
+        if name is not None:
+            self.markers[name] = marker
+        return marker
+
+    def add(self, name: str, solid: Solid, at: Iterable[float] = (0.0, 0.0, 0.0), rotation: Any = None) -> "Body":
+        """Another solid or point mass on the same body; its parameters are `body.name.mass` and so on."""
+        position = tuple(float(x) for x in at)
+        if len(position) != 3:
+            raise ValueError(f"solid {name!r} on {self.name!r}: at takes three numbers")
+        self.parts.append(Part(name, solid, position, None if rotation is None else np.array(rotation, dtype=float)))
+        return self
+
+    def point_mass(self, name: str, mass: float, at: Iterable[float]) -> "Body":
+        """A point mass on the body."""
+        return self.add(name, PointMass(mass), at)
+
+    def __getattr__(self, name: str) -> Marker:
+        markers = self.__dict__.get("markers", {})
+        if name in markers:
+            return markers[name]
+        known = ", ".join(markers) or "none"
+        raise AttributeError(
+            f"body {self.__dict__.get('name')!r} has no marker {name!r} (it has {known}); make one with at(x, y, z)"
+        )
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Paths and values of all that its solids are made of."""
+        return {part.path(self.name, n): x for part in self.parts for n, x in part.solid.parameters().items()}
+
+    def inertia(self, value: Values) -> RigidInertia:
+        """At the body's origin, of all its solids together."""
+        total = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
+        for part in self.parts:
+            total = total + part.inertia(self.name, value)
+        return total
+
+    def __repr__(self) -> str:
+        return f"Body({self.name!r})"

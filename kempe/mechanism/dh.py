@@ -1,0 +1,93 @@
+"""Serial arms by Denavit-Hartenberg parameters, with paper 4's links: bent slender rods, hubs, payloads.
+
+Link i turns (or slides) about Z_i. Its frame has Z_i for z and X_{i+1} for x; the rod runs from the origin b_i along z,
+then a_i along x (eq. 9), with mass per length m_i / (|a_i| + |b_i|) throughout (eq. 17a); the next joint is at its
+end, its axis turned by alpha_i about x. A link of length zero is a point mass. Hubs are moments of inertia about Z_i
+(eq. 11c), payloads point masses at the link's end. For a prismatic joint theta_i is constant and b_i the variable; the
+part of the rod along z stays b_i long at q = 0 and slides with the link: what eq. 11a adds to the velocities is the
+joint's own sliding.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from kempe.errors import MechanismError
+from kempe.mechanism.bodies import Body, Hub, Part, PointMass, Rod
+from kempe.mechanism.mechanism import Mechanism
+
+_X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # a rod's x along the link's z
+
+
+def _about_x(angle: float) -> np.ndarray:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def _about_z(angle: float) -> np.ndarray:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def from_dh(
+    name: str,
+    a: Iterable[float],
+    b: Iterable[float],
+    alpha: Iterable[float],
+    mass: Iterable[float],
+    hub: Iterable[float] | None = None,
+    payload: Iterable[float] | None = None,
+    kind: Iterable[str] | None = None,
+    theta: Iterable[float] | None = None,
+    gravity: Iterable[float] = (0.0, 0.0, -9.81),
+) -> Mechanism:
+    """The arm; joints `joint1`.. all actuated, bodies `link1`..; `kind` lists "revolute" or "prismatic"; `theta` the
+    constant angles of prismatic joints (and offsets of revolute ones)."""
+    columns: dict[str, list] = {"a": list(a), "b": list(b), "alpha": list(alpha), "mass": list(mass)}
+    n = len(columns["a"])
+    columns |= {
+        "hub": [0.0] * n if hub is None else list(hub),
+        "payload": [0.0] * n if payload is None else list(payload),
+        "kind": ["revolute"] * n if kind is None else list(kind),
+        "theta": [0.0] * n if theta is None else list(theta),
+    }
+    for label, column in columns.items():
+        if len(column) != n:
+            raise MechanismError(f"from_dh {name!r}: {label} has {len(column)} entries, a has {n}")
+    arm = Mechanism(name, gravity)
+    before = arm.ground.at()
+    for i in range(n):
+        row = {label: column[i] for label, column in columns.items()}
+        link = _link(arm, i + 1, row)
+        if row["kind"] not in ("revolute", "prismatic"):
+            raise MechanismError(
+                f"from_dh {name!r}: joint {i + 1} is {row['kind']!r}; revolute and prismatic are known"
+            )
+        # The constant angle belongs to the fixed side, so that q = 0 is theta.
+        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(row["theta"]))
+        arm.joint(row["kind"], f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
+        before = link.at(row["a"], 0.0, row["b"], rotation=_about_x(row["alpha"]), name="end")
+    return arm
+
+
+def _link(arm: Mechanism, number: int, row: dict) -> Body:
+    name, a, b, mass = f"link{number}", float(row["a"]), float(row["b"]), float(row["mass"])
+    total = abs(a) + abs(b)
+    hub, payload = float(row["hub"]), float(row["payload"])
+    if total == 0:
+        link = arm.solid(name, PointMass(mass))
+    else:
+        # The part along z, then the part along x; a part of length zero is left out.
+        parts = [
+            Part(label, Rod(length, mass * abs(length) / total), at, rotation)
+            for label, length, at, rotation in (("riser", b, (0.0, 0.0, 0.0), _X_TO_Z), ("arm", a, (0.0, 0.0, b), None))
+            if length
+        ]
+        link = arm.solid(name, PointMass(0.0))
+        link.parts[:] = parts
+    if hub:
+        link.add("hub", Hub(hub))
+    if payload:
+        link.point_mass("payload", payload, (a, 0.0, b))
+    return link

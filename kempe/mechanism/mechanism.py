@@ -1,0 +1,319 @@
+"""Mechanism: the builder in which a user writes down bodies, joints and loads."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kempe.errors import MechanismError
+from kempe.mechanism.axes import alignment
+from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere, Values
+from kempe.mechanism.joints import KINDS, Helical, JointKind, Universal
+from kempe.mechanism.loads import Spring, Wrench
+from kempe.spatial.moves import Moves, shift_of, turns_of
+
+if TYPE_CHECKING:
+    from kempe.analyze.check import Findings
+    from kempe.model import Model
+    from kempe.topology.tree import Topology
+
+Numbers = float | Sequence[float]
+PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint between two markers. Everything per freedom is a tuple with one entry for each."""
+
+    name: str
+    type: type[JointKind]
+    a: Marker
+    b: Marker
+    axes: tuple[np.ndarray, ...]
+    actuated: tuple[bool, ...]
+    limits: tuple[tuple[float, float] | None, ...]
+    damping: tuple[float, ...]
+    stiffness: tuple[float, ...]
+    rest: tuple[float, ...]
+    armature: tuple[float, ...]
+    pitch: float | None = None
+
+    def kind(self, value: Values) -> JointKind:
+        """Its kind, with parameters put in."""
+        return Helical(value(f"{self.name}.pitch")) if self.type is Helical else self.type()
+
+    def paths(self, quantity: str) -> list[str]:
+        """The parameters of a quantity that every freedom has, such as `damping`."""
+        return [".".join(p for p in (self.name, freedom, quantity) if p) for freedom in self.type.v_names]
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Paths and values."""
+        named = {path: x for n in PER_FREEDOM for path, x in zip(self.paths(n), getattr(self, n), strict=True)}
+        return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
+
+    def frame(self, marker: Marker, value: Values) -> Moves:
+        """From the body's frame to the joint's frame on that body, its canonical axes along the joint's."""
+        return *shift_of(marker.origin(value)), *turns_of(marker.rotation @ alignment(self.type, self.axes))
+
+    def __str__(self) -> str:
+        return f"{self.type.name} {self.name} ({self.a} - {self.b})"
+
+
+class Mechanism:
+    """Bodies, joints and loads. SI units and radians; gravity is (0, 0, -9.81) unless said otherwise."""
+
+    def __init__(self, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81)):
+        self.name = name
+        self.gravity: tuple[float, ...] = _numbers(gravity, 3, "gravity")
+        self.ground = Body(self, "ground")
+        self.bodies: list[Body] = []
+        self.joints: list[Joint] = []
+        self.loads: list[Spring | Wrench] = []
+        self.ground.at(0.0, 0.0, 0.0, name="origin")
+
+    # ---- bodies ----------------------------------------------------------------------------------------
+
+    def body(
+        self, name: str, mass: float, com: Iterable[float] = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
+    ) -> Body:
+        """A body by its mass, centre of mass, and inertia about that: three principal values or a 3 x 3 matrix."""
+        return self.solid(name, Lump(mass, _numbers(com, 3, f"com of {name!r}"), _tensor(inertia, name)))  # type: ignore[arg-type]
+
+    def rod(self, name: str, length: float, mass: float, radius: float = 0.0) -> Body:
+        """A uniform rod along +x from marker `start` to marker `end`; thin unless a radius is given."""
+        rod = self.solid(name, Rod(length, mass, radius))
+        rod.at(0.0, 0.0, 0.0, name="start")
+        rod.at(f"{name}.length", 0.0, 0.0, name="end")
+        return rod
+
+    def box(self, name: str, size: Iterable[float], mass: float) -> Body:
+        """A uniform block, its middle at the origin."""
+        return self.solid(name, Box(_numbers(size, 3, f"size of {name!r}"), mass))  # type: ignore[arg-type]
+
+    def cylinder(self, name: str, length: float, radius: float, mass: float) -> Body:
+        """A uniform cylinder along z, its middle at the origin."""
+        return self.solid(name, Cylinder(length, radius, mass))
+
+    def sphere(self, name: str, radius: float, mass: float) -> Body:
+        """A uniform ball, its middle at the origin."""
+        return self.solid(name, Sphere(radius, mass))
+
+    def plate(self, name: str, outline: Iterable[Iterable[float]], mass: float, thickness: float = 0.0) -> Body:
+        """A uniform plate in the x-y plane, its outline a polygon given by its corners in order."""
+        corners = tuple(_numbers(corner, 2, f"corner of {name!r}") for corner in outline)
+        if len(corners) < 3:
+            raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
+        return self.solid(name, Plate(corners, mass, thickness))  # type: ignore[arg-type]
+
+    def solid(self, name: str, solid: Solid) -> Body:
+        """A body that is one solid of any kind; more can be added to it."""
+        body = Body(self, str(name), [Part("", solid)])
+        body.at(0.0, 0.0, 0.0, name="origin")
+        self.bodies.append(body)
+        return body
+
+    # ---- joints ----------------------------------------------------------------------------------------
+
+    def revolute(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+        """A hinge: q turns b relative to a about `axis` (in a's axes). At q = 0 the marker frames coincide.
+
+        Options of every joint: actuated (True, or the names of driven freedoms), limits (low, high), damping,
+        stiffness, rest, armature; for joints of several freedoms a number for all or one for each.
+        """
+        return self.joint("revolute", name, a, b, (axis,), **options)
+
+    def prismatic(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+        """A slider along `axis`."""
+        return self.joint("prismatic", name, a, b, (axis,), **options)
+
+    def helical(self, name: str, a: Marker, b: Marker, pitch: float, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+        """A screw about `axis`, `pitch` metres per radian."""
+        return self.joint("helical", name, a, b, (axis,), pitch=pitch, **options)
+
+    def cylindrical(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+        """Turns about `axis` and slides along it: [angle, slide]."""
+        return self.joint("cylindrical", name, a, b, (axis,), **options)
+
+    def universal(self, name: str, a: Marker, b: Marker, axes=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), **options) -> Joint:
+        """Turns about the first axis, which a carries, then about the second, which b carries."""
+        return self.joint("universal", name, a, b, tuple(axes), **options)
+
+    def spherical(self, name: str, a: Marker, b: Marker, **options) -> Joint:
+        """A ball joint: q a quaternion w, x, y, z; v the angular velocity in b's axes."""
+        return self.joint("spherical", name, a, b, (), **options)
+
+    def planar(self, name: str, a: Marker, b: Marker, normal=(0.0, 0.0, 1.0), **options) -> Joint:
+        """Slides across `normal` and turns about it: [x, y, angle]."""
+        return self.joint("planar", name, a, b, (normal,), **options)
+
+    def free(self, name: str, a: Marker, b: Marker, **options) -> Joint:
+        """No constraint: q = [quaternion, position of b in a's axes], v the twist of b in b's axes."""
+        return self.joint("free", name, a, b, (), **options)
+
+    def fixed(self, name: str, a: Marker, b: Marker) -> Joint:
+        """A weld."""
+        return self.joint("fixed", name, a, b, ())
+
+    def joint(
+        self,
+        kind: str,
+        name: str,
+        a: Marker,
+        b: Marker,
+        axes: Iterable = (),
+        *,
+        actuated: bool | Iterable[str] = False,
+        limits: Any = None,
+        damping: Numbers = 0.0,
+        stiffness: Numbers = 0.0,
+        rest: Numbers = 0.0,
+        armature: Numbers = 0.0,
+        pitch: float | None = None,
+    ) -> Joint:
+        """A joint of any kind by its name; the methods above are the usual way."""
+        if kind not in KINDS:
+            raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
+        for marker in (a, b):
+            if not isinstance(marker, Marker):
+                raise MechanismError(
+                    f"joint {name!r}: give two markers, such as crank.end or m.ground.at(1, 0), not {marker!r}"
+                )
+        freedoms = KINDS[kind].v_names
+        values = {"damping": damping, "stiffness": stiffness, "rest": rest, "armature": armature}
+        joint = Joint(
+            str(name),
+            KINDS[kind],
+            a,
+            b,
+            tuple(np.array(_numbers(axis, 3, f"axis of joint {name!r}")) for axis in axes),
+            _driven(name, freedoms, actuated),
+            _limits(name, freedoms, limits),
+            **{n: _per_freedom(name, n, freedoms, x) for n, x in values.items()},
+            pitch=None if pitch is None else float(pitch),
+        )
+        if KINDS[kind] is Universal and len(joint.axes) != 2:
+            raise MechanismError(f"universal joint {name!r}: give two axes, not {len(joint.axes)}")
+        self.joints.append(joint)
+        return joint
+
+    # ---- loads -----------------------------------------------------------------------------------------
+
+    def spring(self, name: str, a: Marker, b: Marker, stiffness=0.0, damping=0.0, length=0.0) -> Spring:
+        """A spring and damper between two points; it pulls when longer than `length`."""
+        spring = Spring(str(name), a, b, float(stiffness), float(damping), float(length))
+        self.loads.append(spring)
+        return spring
+
+    def wrench(self, name: str, marker: Marker, force=(0.0, 0.0, 0.0), moment=(0.0, 0.0, 0.0), follows=False) -> Wrench:
+        """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
+        where = f"wrench {name!r}"
+        wrench = Wrench(str(name), marker, _numbers(force, 3, where), _numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
+        self.loads.append(wrench)
+        return wrench
+
+    # ---- parameters ------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Every number that can be varied, by its path: `crank.mass`, `B.damping`, `gravity.y`."""
+        named = {f"gravity.{n}": x for n, x in zip("xyz", self.gravity, strict=True)}
+        for part in (*self.bodies, *self.joints, *self.loads):
+            named |= part.parameters
+        return named
+
+    # ---- where it goes from here -----------------------------------------------------------------------
+
+    @classmethod
+    def from_dh(cls, name: str, **table) -> "Mechanism":
+        """A serial arm of bent slender rods by Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
+        from kempe.mechanism.dh import from_dh
+
+        return from_dh(name, **table)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the mechanism as YAML."""
+        from kempe.mechanism.files import save
+
+        save(self, path)
+
+    def check(self) -> "Findings":
+        """Everything that is wrong or looks wrong, at once."""
+        from kempe.analyze.check import check
+
+        return check(self)
+
+    def topology(self) -> "Topology":
+        """Bodies and joints as a graph: the spanning tree, the joints that close loops, and why."""
+        from kempe.topology.tree import topology
+
+        return topology(self)
+
+    def compile(self, formulation: str = "auto", parameters: Iterable[str] = ()) -> "Model":
+        """Equations of motion as native code; `parameters` stay inputs, everything else becomes a constant."""
+        from kempe.model import compile_model
+
+        return compile_model(self, formulation, tuple(parameters))
+
+    def __repr__(self) -> str:
+        return (
+            f"Mechanism({self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.loads)} loads)"
+        )
+
+
+def _numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(x) for x in values)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what}: give {count} numbers, not {values!r}") from error
+    if len(numbers) != count:
+        raise MechanismError(f"{what}: give {count} numbers, not {len(numbers)}")
+    return numbers
+
+
+def _tensor(inertia: Any, name: str) -> tuple[float, ...]:
+    tensor = np.array(inertia, dtype=float)
+    if tensor.shape == (3,):
+        return (*tensor.tolist(), 0.0, 0.0, 0.0)
+    if tensor.shape != (3, 3):
+        raise MechanismError(
+            f"body {name!r}: inertia takes three principal values or a 3 x 3 matrix, not shape {tensor.shape}"
+        )
+    if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=0, equal_nan=True):
+        raise MechanismError(f"body {name!r}: the inertia matrix is not symmetric")
+    return tuple(float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+
+
+def _driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
+    if isinstance(actuated, bool):
+        return (actuated,) * len(freedoms)
+    chosen = [actuated] if isinstance(actuated, str) else list(actuated)
+    for freedom in chosen:
+        if freedom not in freedoms:
+            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {', '.join(freedoms)}")
+    return tuple(freedom in chosen for freedom in freedoms)
+
+
+def _per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> tuple[float, ...]:
+    if isinstance(value, Mapping):
+        unknown = set(value) - set(freedoms)
+        if unknown:
+            raise MechanismError(
+                f"joint {name!r}: {quantity} names no freedom {min(unknown)!r}; there are {', '.join(freedoms)}"
+            )
+        return tuple(float(value.get(freedom, 0.0)) for freedom in freedoms)
+    if np.ndim(value) == 0:
+        return (float(value),) * len(freedoms)
+    return _numbers(value, len(freedoms), f"{quantity} of joint {name!r}")
+
+
+def _limits(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, float] | None, ...]:
+    if limits is None:
+        return (None,) * len(freedoms)
+    if len(freedoms) == 1 and np.ndim(limits) == 1:
+        limits = [limits]
+    if len(limits) != len(freedoms):
+        raise MechanismError(f"joint {name!r}: limits take (low, high) for each of {len(freedoms)} freedoms")
+    return tuple(None if pair is None else _numbers(pair, 2, f"limits of joint {name!r}") for pair in limits)  # type: ignore[misc]

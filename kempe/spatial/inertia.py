@@ -1,0 +1,99 @@
+"""Inertias: of a rigid body, by ten numbers, and of an articulated body, by three matrices.
+
+At a frame's origin, with angular and linear acceleration (alpha, a), the inertia wrench is
+
+    moment = J alpha + H a,    force = H^T alpha + M a
+
+A rigid body of mass m and first moment h = m (centre of mass) has H = skew(h) and M = m 1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.spatial.moves import Moves, Shift
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, centripetal, cross, gyroscopic, scaled, skew
+
+
+@dataclass(frozen=True)
+class RigidInertia:
+    """Mass, first moment, and the inertia tensor at the frame's origin."""
+
+    mass: Scalar
+    moment: Vector
+    tensor: Matrix
+
+    def __add__(self, other: "RigidInertia") -> "RigidInertia":
+        return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor)
+
+    def wrench(self, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """Moment and force that give a body at rest these accelerations; momentum, given velocities."""
+        return self.tensor @ alpha + cross(self.moment, a), scaled(self.mass, a) + cross(alpha, self.moment)
+
+    def gyration(self, omega: Vector) -> tuple[Vector, Vector]:
+        """The wrench that a spin takes without any acceleration of the origin: omega x I omega, omega x (omega x h)."""
+        return gyroscopic(self.tensor, omega), centripetal(omega, self.moment)
+
+    def back(self, moves: Moves) -> "RigidInertia":
+        """The same inertia at the frame the moves start from."""
+        mass, moment, tensor = self.mass, self.moment, self.tensor
+        for move in reversed(moves):
+            if isinstance(move, Shift):
+                # I - [r][h] - [h][r] - m [r][r], symmetric
+                lever = scaled(mass, move.r)
+                half = skew(move.r) @ (skew(moment) + skew(0.5 * lever))
+                tensor = tensor - half - half.T
+                moment = moment + lever
+            else:
+                moment, tensor = move.back(moment), move.matrix_back(tensor)
+        return RigidInertia(mass, moment, tensor)
+
+    @classmethod
+    def at_com(cls, mass: Scalar, com: Vector, tensor: Matrix) -> "RigidInertia":
+        """From the tensor about the centre of mass."""
+        return cls(mass, np.zeros(3), tensor).back((Shift(array(com)),))
+
+
+@dataclass(frozen=True)
+class ArticulatedInertia:
+    """The apparent inertia of a body that carries others on joints free to move."""
+
+    j: Matrix
+    h: Matrix
+    m: Matrix
+
+    @classmethod
+    def of(cls, body: RigidInertia) -> "ArticulatedInertia":
+        """That of a body that carries nothing."""
+        return cls(body.tensor, skew(body.moment), scaled(body.mass, np.eye(3)))
+
+    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
+        return ArticulatedInertia(self.j + other.j, self.h + other.h, self.m + other.m)
+
+    def wrench(self, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """Moment and force for given accelerations."""
+        return self.j @ alpha + self.h @ a, self.h.T @ alpha + self.m @ a
+
+    def back(self, moves: Moves) -> "ArticulatedInertia":
+        """The same inertia at the frame the moves start from."""
+        j, h, m = self.j, self.h, self.m
+        for move in reversed(moves):
+            if isinstance(move, Shift):
+                # H' = H + [r] M and J' = J - sym(N [r]) with N = H + H', where sym(X) = (X + X^T) / 2
+                new = h + skew(move.r) @ m
+                j = j - _symmetric_product(h + new, skew(move.r))
+                h = new
+            else:
+                j, h, m = move.matrix_back(j), move.matrix_back(h), move.matrix_back(m)
+        return ArticulatedInertia(j, h, m)
+
+
+def _symmetric_product(n: Matrix, r: Matrix) -> Matrix:
+    """(n r + (n r)^T) / 2, each entry above the diagonal once."""
+    entries = [[0.0] * 3 for _ in range(3)]
+    half = 0.5 * r
+    for i in range(3):
+        entries[i][i] = n[i] @ r[:, i]
+        for k in range(i):
+            entries[i][k] = entries[k][i] = n[i] @ half[:, k] + n[k] @ half[:, i]
+    return array(x for row in entries for x in row).reshape(3, 3)

@@ -1,0 +1,87 @@
+"""Unit quaternions w, x, y, z: to matrices, products, rates, steps on the sphere."""
+
+import math
+
+import numpy as np
+
+from kempe.spatial.vectors import Matrix, Vector, array, matrix
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+
+
+def to_matrix(q: Vector) -> Matrix:
+    """R: components in the old frame from those in the new; q is taken to have length 1."""
+    w, x, y, z = q
+    return matrix(
+        (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+        )
+    )
+
+
+def rate(q: Vector, omega: Vector) -> Vector:
+    """dq/dt for an angular velocity in the moving axes: q (0, omega) / 2."""
+    w, x, y, z = q
+    a, b, c = 0.5 * omega
+    return array((-x * a - y * b - z * c, w * a + y * c - z * b, w * b + z * a - x * c, w * c + x * b - y * a))
+
+
+def product(p: Vector, q: Vector) -> Vector:
+    """p q: first turn by p, then, in the moved axes, by q."""
+    (a, b, c, d), (e, f, g, h) = p, q
+    return array(
+        (
+            a * e - b * f - c * g - d * h,
+            a * f + b * e + c * h - d * g,
+            a * g - b * h + c * e + d * f,
+            a * h + b * g - c * f + d * e,
+        )
+    )
+
+
+def exponential(turn: Vector) -> np.ndarray:
+    """The quaternion of a rotation vector (axis times angle); floats only."""
+    angle = float(np.linalg.norm(turn))
+    scale = 0.5 * np.sinc(angle / (2 * math.pi))  # sin(angle / 2) / angle
+    return np.array([math.cos(angle / 2), *(scale * np.asarray(turn, dtype=float))])
+
+
+def logarithm(q: np.ndarray) -> np.ndarray:
+    """The rotation vector of a quaternion, of at most half a turn; floats only."""
+    q = np.asarray(q, dtype=float)
+    q = -q if q[0] < 0 else q
+    size = float(np.linalg.norm(q[1:]))
+    if size < 1e-12:
+        return 2 * q[1:] / q[0]
+    return 2 * math.atan2(size, q[0]) / size * q[1:]
+
+
+def from_matrix(r: np.ndarray) -> np.ndarray:
+    """The quaternion of a rotation matrix, w >= 0; floats only."""
+    # The largest of the four squares is far from zero: divide by it.
+    squares = 1 + np.array([r[0, 0] + r[1, 1] + r[2, 2], r[0, 0] - r[1, 1] - r[2, 2],
+                            r[1, 1] - r[0, 0] - r[2, 2], r[2, 2] - r[0, 0] - r[1, 1]])  # fmt: skip
+    pairs = {(0, 1): r[2, 1] - r[1, 2], (0, 2): r[0, 2] - r[2, 0], (0, 3): r[1, 0] - r[0, 1],
+             (1, 2): r[0, 1] + r[1, 0], (1, 3): r[0, 2] + r[2, 0], (2, 3): r[1, 2] + r[2, 1]}  # fmt: skip
+    k = int(np.argmax(squares))
+    q = np.array([squares[k] if i == k else pairs[min(i, k), max(i, k)] for i in range(4)])
+    q /= 2 * math.sqrt(squares[k])
+    return -q if q[0] < 0 else q
+
+
+def conjugate(q: Vector) -> Vector:
+    """The inverse of a unit quaternion."""
+    return array((q[0], -q[1], -q[2], -q[3]))
+
+
+def screw_matrix(turn: np.ndarray) -> np.ndarray:
+    """The displacement, per unit of velocity in the moving axes, of a motion that turns by `turn` in unit time."""
+    angle = float(np.linalg.norm(turn))
+    k = np.array([[0, -turn[2], turn[1]], [turn[2], 0, -turn[0]], [-turn[1], turn[0], 0]])
+    if angle < 1e-4:  # the series of the two coefficients, to the last digit
+        first, second = 0.5 - angle**2 / 24, 1 / 6 - angle**2 / 120
+    else:
+        first, second = (1 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
+    return np.eye(3) + first * k + second * k @ k

@@ -1,0 +1,223 @@
+"""Topology: the one spanning tree of a mechanism, and the joints that close its loops.
+
+Problem. Bodies and joints form a graph. Equations of motion want a tree that hangs from the ground; the joints left
+over close loops.
+
+Must. One tree per mechanism, the same for every formulation. A joint that is helical, or carries armature, stiffness,
+limits or an actuator, stays in the tree, since what it carries acts on a coordinate. The order of coordinates follows
+the order in which joints were written down, as far as parents come before children.
+
+Should. Few closure rows (cut joints of many freedoms first) and short chains (cut far from the ground).
+
+Discussion. A spanning tree of least cost has both: the cost of keeping a joint is first whether it may be cut at all,
+then its freedoms, then its distance from the ground.
+"""
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+
+from kempe.errors import TopologyError
+from kempe.mechanism.bodies import Body
+from kempe.mechanism.joints import Helical
+from kempe.mechanism.mechanism import Joint, Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """A joint of the tree: it carries `child` on `parent`; reversed when the joint's a is on the child."""
+
+    joint: Joint
+    parent: Body
+    child: Body
+    reversed: bool
+    q: slice
+    v: slice
+
+
+@dataclass(frozen=True, eq=False)
+class LoopJoint:
+    """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself."""
+
+    joint: Joint
+    reason: str
+    around: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """The tree in order (parents before children), and what closes loops."""
+
+    mechanism: Mechanism
+    tree: tuple[TreeJoint, ...]
+    loops: tuple[LoopJoint, ...]
+
+    @cached_property
+    def nq(self) -> int:
+        """Coordinates of the tree."""
+        return self.tree[-1].q.stop if self.tree else 0
+
+    @cached_property
+    def nv(self) -> int:
+        """Freedoms of the tree."""
+        return self.tree[-1].v.stop if self.tree else 0
+
+    @cached_property
+    def parent_of(self) -> dict[Body, int]:
+        """Number of the tree joint that carries each body; the ground is carried by none, -1."""
+        return {self.mechanism.ground: -1} | {t.child: k for k, t in enumerate(self.tree)}
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """For every tree joint the number of the one that carries its parent, -1 on the ground."""
+        return tuple(self.parent_of[t.parent] for t in self.tree)
+
+    @cached_property
+    def subsystems(self) -> tuple[tuple[str, ...], ...]:
+        """Bodies that hang together on the tree without the ground, by name."""
+        groups: dict[int, list[str]] = {}
+        root: list[int] = []
+        for k, parent in enumerate(self.parents):
+            root.append(k if parent < 0 else root[parent])
+            groups.setdefault(root[k], []).append(self.tree[k].child.name)
+        return tuple(tuple(names) for names in groups.values())
+
+    def explain(self) -> str:
+        """The tree and the loops in words."""
+        m = self.mechanism
+        sizes = _count(len(m.bodies), "body", "bodies"), _count(len(m.joints), "joint"), _count(len(self.loops), "loop")
+        lines = [f"{m.name}: {', '.join(sizes)}"]
+        lines.append(f"the tree has {_count(self.nq, 'coordinate')} and {_count(self.nv, 'freedom')}:")
+        depth: list[int] = []
+        for t, parent in zip(self.tree, self.parents, strict=True):
+            depth.append(0 if parent < 0 else depth[parent] + 1)
+            back = ", written from child to parent" if t.reversed else ""
+            kind = f"{'  ' * depth[-1]}{t.joint.name} ({t.joint.type.name})"
+            lines.append(f"  {kind} carries {t.child.name} on {t.parent.name}{back}")
+        for loop in self.loops:
+            around = " - ".join(loop.around)
+            lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
+        if len(self.subsystems) > 1:
+            lines.append(f"subsystems: {'; '.join(', '.join(names) for names in self.subsystems)}")
+        return "\n".join(lines)
+
+    def picture(self, path: str | Path) -> Path:
+        """Draws the graph: the tree in full lines, the joints that close loops in broken ones."""
+        from kempe.topology.picture import draw
+
+        return draw(self, Path(path))
+
+
+def topology(mechanism: Mechanism) -> Topology:
+    """Chooses the tree; every body must be reachable from the ground."""
+    graph = _graph(mechanism)
+    joined = nx.node_connected_component(graph, mechanism.ground)
+    apart = [body.name for body in mechanism.bodies if body not in joined]
+    if apart:
+        raise TopologyError(
+            f"mechanism {mechanism.name!r}: nothing connects {', '.join(apart)} to the ground; "
+            "add a joint, or m.free(...) for a body that floats"
+        )
+    distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
+    kept = _kept(mechanism, graph, distance)
+    tree = _ordered(mechanism, kept)
+    spanning = nx.Graph((t.parent, t.child, {"joint": t.joint.name}) for t in tree)
+    spanning.add_node(mechanism.ground)
+    loops = [
+        LoopJoint(joint, _reason(joint, distance), _around(spanning, joint))
+        for joint in mechanism.joints
+        if joint not in kept
+    ]
+    return Topology(mechanism, tree, tuple(loops))
+
+
+def stays(joint: Joint) -> str | None:
+    """Why a joint must stay in the tree, or None."""
+    reasons = (
+        ("is a screw", joint.type is Helical),
+        ("is actuated", any(joint.actuated)),
+        ("has armature", any(joint.armature)),
+        ("has stiffness", any(joint.stiffness)),
+        ("has damping", any(joint.damping)),
+        ("has limits", any(limit is not None for limit in joint.limits)),
+    )
+    return next((words for words, holds in reasons if holds), None)
+
+
+def _graph(mechanism: Mechanism) -> nx.MultiGraph:
+    graph = nx.MultiGraph()
+    graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
+    for joint in mechanism.joints:
+        if joint.a.body is joint.b.body:
+            raise TopologyError(
+                f"joint {joint.name!r} joins {joint.a.body.name!r} to itself; give it markers on two bodies"
+            )
+        graph.add_edge(joint.a.body, joint.b.body, key=joint.name, joint=joint)
+    return graph
+
+
+def _kept(mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int]) -> set[Joint]:
+    """The joints of the spanning tree of least cost."""
+
+    def cost(number: int, joint: Joint):
+        ends = distance[joint.a.body], distance[joint.b.body]
+        return stays(joint) is None, len(joint.type.v_names), sum(ends), number
+
+    joined = nx.utils.UnionFind(graph.nodes)
+    kept = set()
+    for _, joint in sorted(enumerate(mechanism.joints), key=lambda pair: cost(*pair)):
+        if joined[joint.a.body] is not joined[joint.b.body]:
+            joined.union(joint.a.body, joint.b.body)
+            kept.add(joint)
+    return kept
+
+
+def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
+    """Tree joints as they were written down, each as soon as its parent is there."""
+    number = {joint: k for k, joint in enumerate(mechanism.joints)}
+    at: dict[Body, list[Joint]] = {}
+    for joint in kept:
+        at.setdefault(joint.a.body, []).append(joint)
+        at.setdefault(joint.b.body, []).append(joint)
+    placed, tree, nq, nv = {mechanism.ground}, [], 0, 0
+    reachable = [(number[joint], joint) for joint in at.get(mechanism.ground, [])]
+    heapq.heapify(reachable)
+    while reachable:
+        _, joint = heapq.heappop(reachable)
+        backwards = joint.b.body in placed
+        parent, child = (joint.b.body, joint.a.body) if backwards else (joint.a.body, joint.b.body)
+        sizes = len(joint.type.q_names), len(joint.type.v_names)
+        tree.append(TreeJoint(joint, parent, child, backwards, slice(nq, nq + sizes[0]), slice(nv, nv + sizes[1])))
+        nq, nv = nq + sizes[0], nv + sizes[1]
+        placed.add(child)
+        for other in at[child]:
+            if other is not joint:
+                heapq.heappush(reachable, (number[other], other))
+    return tuple(tree)
+
+
+def _reason(joint: Joint, distance: dict[Body, int]) -> str:
+    rows = 6 - len(joint.type.v_names)
+    must = stays(joint)
+    if must:
+        return (
+            f"every joint of the loop should stay in the tree, and this one {must} too; its effect on the loop is lost"
+        )
+    steps = min(distance[joint.a.body], distance[joint.b.body])
+    return (
+        f"it gives {rows} closure equations, carries nothing that needs a coordinate, "
+        f"and lies {_count(steps, 'joint')} from the ground"
+    )
+
+
+def _around(spanning: nx.Graph, joint: Joint) -> tuple[str, ...]:
+    path = nx.shortest_path(spanning, joint.a.body, joint.b.body)
+    return *(spanning.edges[pair]["joint"] for pair in pairwise(path)), joint.name
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
