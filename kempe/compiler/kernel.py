@@ -8,7 +8,6 @@
 One state and many agree bit for bit. All inputs of a call are read before its outputs are written.
 """
 
-import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -34,10 +33,6 @@ WORTH_RELEASING = 4000
 _loaded: WeakValueDictionary[str, native.Code] = WeakValueDictionary()
 _loading = threading.Lock()
 
-
-# A thread that compiles holds locks of ours and of LLVM's: no process is forked meanwhile.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 ELEMENTARY_EFFORT = 60  # what a sine takes, in simple operations
 

@@ -295,32 +295,6 @@ class TestThreads:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.stdout == f"{sum(range(2, 18))}\n", done.stderr
 
-    def test_a_process_forked_while_another_thread_compiles(self):
-        code = """
-            import multiprocessing, threading, warnings
-            import numpy as np
-            from kempe.compiler.kernel import Kernel
-            from kempe.compiler.trace import trace
-            warnings.simplefilter("ignore")
-            def make(c):
-                return Kernel(trace(lambda x: c * x, {"x": 2}))(np.ones(2)).tolist()
-            stop = threading.Event()
-            def busy():
-                c = 100
-                while not stop.is_set():
-                    make(c := c + 1)
-            thread = threading.Thread(target=busy)
-            thread.start()
-            with multiprocessing.get_context("fork").Pool(2) as pool:
-                print(pool.map(make, range(2, 6)))
-            stop.set()
-            thread.join()
-        """
-        environment = {**os.environ, "KEMPE_CACHE_DIR": ""}
-        command = [sys.executable, "-c", textwrap.dedent(code)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.stdout == "[[2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [5.0, 5.0]]\n", done.stderr
-
     @pytest.mark.parametrize("batched", [False, True])
     def test_the_lock_is_released_while_it_works(self, batched):
         """While one call runs in another thread, this one goes on; were the lock held, it could not."""
