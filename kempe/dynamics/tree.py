@@ -15,7 +15,7 @@ from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
-from kempe.spatial.vectors import Scalar, Vector, array, cross
+from kempe.spatial.vectors import Scalar, Vector, array, cross, is_zero
 from kempe.topology.tree import Topology, TreeJoint
 
 
@@ -33,7 +33,7 @@ class Link:
     kind: JointKind
     reversed: bool
     placement: Moves
-    offset: float
+    offset: Scalar
     inertia: RigidInertia
     body: Moves
     damping: Vector
@@ -43,7 +43,7 @@ class Link:
 
     def posture(self, q: Vector) -> Vector:
         """What the joint's kinematics need of its coordinates."""
-        if not self.offset:
+        if is_zero(self.offset):
             return self.kind.posture(q)
         return self.kind.posture(q - self.offset if self.reversed else q + self.offset)
 
