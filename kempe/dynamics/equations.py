@@ -5,7 +5,7 @@ through the inertia matrix, never through an elimination.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -25,12 +25,16 @@ FORMULATIONS = {
 
 @dataclass(frozen=True)
 class Function:
-    """A function over symbols: names and sizes of inputs, names of outputs, and how to work it out."""
+    """A function over symbols: names of inputs and outputs, which outputs are scalars, and how to work it out.
+
+    by_parameters: it has a last output more, its derivative by the parameters, where there are any.
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     scalars: tuple[str, ...]
     work: Callable[..., Sequence]
+    by_parameters: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,8 @@ class Equations:
         named = {n: ca.SX.sym(n, self.sizes[n]) for n in function.inputs}
         arrays = {n: from_sx(x) for n, x in named.items() if n != "p"}
         tree = self.tree(from_sx(named["p"]) if "p" in named else ())
+        if function.by_parameters:
+            arrays["p"] = named.get("p", ca.SX(0, 1))
         results = [x if isinstance(x, ca.SX) else to_sx(x) for x in function.work(self, tree, **arrays)]
         return ca.Function(name, list(named.values()), results, list(named), list(function.outputs), {"cse": True})
 
@@ -119,7 +125,10 @@ class Equations:
         return Place(number, (*kinematics.body_place(self.constant_tree, number).moves, *own))
 
     def _with_parameters(self, f: Function) -> Function:
-        return Function((*f.inputs, "p"), f.outputs, f.scalars, f.work) if self.parameters else f
+        if not self.parameters:
+            return f
+        outputs = (*f.outputs, "by_p") if f.by_parameters else f.outputs
+        return replace(f, inputs=(*f.inputs, "p"), outputs=outputs)
 
 
 # ---- the functions ---------------------------------------------------------------------------------------
@@ -178,24 +187,24 @@ def _rate(function, eq, tree, q, v) -> list[ca.SX]:
     return out
 
 
-def _inverse_derivatives(eq: Equations, tree, q, v, a):
-    """Of generalized forces, with respect to a step of q on its manifold, to v, to a."""
+def _inverse_derivatives(eq: Equations, tree, q, v, a, p):
+    """Of generalized forces, with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
     sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
     tau = to_sx(eq.inverse(tree, sq, sv, sa))
     by_q = ca.jacobian(tau, to_sx(sq)) @ _tangent(eq, tree, sq)
-    results = (by_q, ca.jacobian(tau, to_sx(sv)), to_sx(recursions.crba(tree, sq)))
+    results = [by_q, ca.jacobian(tau, to_sx(sv)), to_sx(recursions.crba(tree, sq))]
+    results += [ca.jacobian(tau, p)] if eq.parameters else []
     old, new = ca.vertcat(*map(to_sx, (sq, sv, sa))), ca.vertcat(*map(to_sx, (q, v, a)))
     return [ca.substitute(x, old, new) for x in results]
 
 
-def _forward_derivatives(eq: Equations, tree, q, v, tau):
-    """Of accelerations, with respect to a step of q on its manifold, to v, to tau: inverse dynamics, solved back."""
+def _forward_derivatives(eq: Equations, tree, q, v, tau, p):
+    """Of accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
     a = eq.forward(tree, q, v, tau)
-    by_q, by_v, gim = _inverse_derivatives(eq, tree, q, v, a)
-    nv = eq.topology.nv
-    sides = np.hstack([-_grid(by_q), -_grid(by_v), np.eye(nv)])
-    solved = recursions.solve_symmetric(_grid(gim), sides)
-    return solved[:, :nv], solved[:, nv : 2 * nv], solved[:, 2 * nv :]
+    by_q, by_v, gim, *by_p = map(_grid, _inverse_derivatives(eq, tree, q, v, a, p))
+    sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
+    solved = recursions.solve_symmetric(gim, np.hstack(sides))
+    return np.split(solved, np.cumsum([x.shape[1] for x in sides])[:-1], axis=1)
 
 
 def _grid(x: ca.SX) -> np.ndarray:
@@ -211,6 +220,10 @@ FUNCTIONS = {
     "energy": Function(("q", "v"), ("kinetic", "potential"), ("kinetic", "potential"), _energy),
     "momentum": Function(("q", "v"), ("angular", "linear"), (), _momentum),
     "center_of_mass": Function(("q",), ("position",), (), _center_of_mass),
-    "forward_dynamics_derivatives": Function(("q", "v", "tau"), ("by_q", "by_v", "by_tau"), (), _forward_derivatives),
-    "generalized_forces_derivatives": Function(("q", "v", "a"), ("by_q", "by_v", "by_a"), (), _inverse_derivatives),
+    "forward_dynamics_derivatives": Function(
+        ("q", "v", "tau"), ("by_q", "by_v", "by_tau"), (), _forward_derivatives, True
+    ),
+    "generalized_forces_derivatives": Function(
+        ("q", "v", "a"), ("by_q", "by_v", "by_a"), (), _inverse_derivatives, True
+    ),
 }

@@ -143,18 +143,27 @@ class Model:
             marker = named[marker]
         return self.equations.place(marker.at() if isinstance(marker, Body) else marker)
 
-    def _call(self, kernel: Kernel, *arguments, p=None):
-        return kernel(*arguments, self.p if p is None else p) if self.p_names else kernel(*arguments)
+    def _call(self, kernel: str | Kernel, *arguments, p=None):
+        """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
+        if isinstance(kernel, str):
+            kernel = self._kernels.get(kernel) or self.kernel(kernel)
+        if self.p_names:
+            return kernel(*arguments, self.p if p is None else p)
+        if p is not None:
+            raise StateError("this model keeps no parameters as inputs; compile it with parameters=[...]")
+        return kernel(*arguments)
 
     # ---- dynamics --------------------------------------------------------------------------------------
 
     def forward_dynamics(self, q, v, tau=None, p=None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none."""
-        return self._call(self.kernel("forward_dynamics"), q, v, self._spread(tau), p=p)
+        if type(tau) is not np.ndarray or not self._fully_driven:  # else as it is, in the shortest time
+            tau = self._spread(tau)
+        return self._call("forward_dynamics", q, v, tau, p=p)
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
         """The effort along every freedom (nv), actuated or not, that gives accelerations a."""
-        return self._call(self.kernel("generalized_forces"), q, v, a, p=p)
+        return self._call("generalized_forces", q, v, a, p=p)
 
     def inverse_dynamics(self, q, v, a, p=None) -> np.ndarray:
         """Efforts of the actuated freedoms (nu) that give accelerations a; all freedoms must be actuated."""
@@ -168,36 +177,37 @@ class Model:
 
     def mass_matrix(self, q, p=None) -> np.ndarray:
         """The generalized inertia matrix (nv, nv)."""
-        return self._call(self.kernel("mass_matrix"), q, p=p)
+        return self._call("mass_matrix", q, p=p)
 
     def bias(self, q, v, p=None) -> np.ndarray:
         """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
-        return self._call(self.kernel("bias"), q, v, p=p)
+        return self._call("bias", q, v, p=p)
 
     def energy(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy."""
-        return self._call(self.kernel("energy"), q, v, p=p)
+        return self._call("energy", q, v, p=p)
 
     def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Angular momentum about the world's origin, and linear momentum."""
-        return self._call(self.kernel("momentum"), q, v, p=p)
+        return self._call("momentum", q, v, p=p)
 
     def center_of_mass(self, q, p=None) -> np.ndarray:
         """Of all bodies together."""
-        return self._call(self.kernel("center_of_mass"), q, p=p)
+        return self._call("center_of_mass", q, p=p)
 
     def rates(self, q, v, p=None) -> np.ndarray:
         """dq/dt."""
-        return self._call(self.kernel("rates"), q, v, p=p)
+        return self._call("rates", q, v, p=p)
 
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
-        """Of vdot with respect to a step of q on its manifold (nv columns), to v, and to the efforts (nu columns)."""
-        by_q, by_v, by_tau = self._call(self.kernel("forward_dynamics_derivatives"), q, v, self._spread(tau), p=p)
-        return by_q, by_v, by_tau[..., self._driven]
+        """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
+        the parameters, if any are inputs."""
+        by_q, by_v, by_tau, *by_p = self._call("forward_dynamics_derivatives", q, v, self._spread(tau), p=p)
+        return by_q, by_v, by_tau[..., self._driven], *by_p
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
-        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a."""
-        return self._call(self.kernel("generalized_forces_derivatives"), q, v, a, p=p)
+        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters, if any."""
+        return self._call("generalized_forces_derivatives", q, v, a, p=p)
 
     # ---- kinematics of a marker, or of a body's own frame ----------------------------------------------
 

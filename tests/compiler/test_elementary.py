@@ -54,11 +54,11 @@ def test_sine_and_cosine_of_awkward_numbers():
     assert np.isnan(sincos(np.array([np.nan, np.inf, -np.inf]))).all()
 
 
-def test_beyond_a_million_the_error_is_that_of_the_argument():
-    rng = np.random.default_rng(2)
-    x = 10.0 ** rng.uniform(6, 15, 20_000)
-    exact = [libmp.to_float(libmp.mpf_cos_sin(libmp.from_float(v), 200)[1]) for v in x.tolist()]
-    assert (np.abs(sincos(x)[0] - exact) <= x * 2.0**-52).all()
+def test_beyond_a_million_the_absolute_error_stays_small():
+    x = 10.0 ** np.random.default_rng(2).uniform(6, 13, 20_000)
+    exact = [libmp.mpf_cos_sin(libmp.from_float(v), 200) for v in x.tolist()]
+    for mine, k in zip(sincos(x), (1, 0), strict=True):
+        assert np.abs(mine - [libmp.to_float(e[k]) for e in exact]).max() <= 2e-16
 
 
 def test_sine_and_cosine_never_leave_the_unit_interval():

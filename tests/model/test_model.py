@@ -91,15 +91,19 @@ class TestDerivatives:
                 np.testing.assert_allclose(exact, approximate, atol=2e-6 * scale)
 
     def test_by_parameters(self):
-        """CasADi differentiates any function of a model by its parameters."""
-        model = arm(3).compile(parameters=["link2.arm.mass", "link3.riser.length"])
+        model = arm(3).compile(parameters=["link2.arm.mass", "link3.riser.length", "joint2.damping"])
         q, v, a = np.random.default_rng(0).normal(size=(3, 3))
-        f = model.casadi("generalized_forces")
-        exact = np.array(f.jacobian()(q, v, a, model.p, np.zeros(3))[3])
-        for k in range(2):
-            step = 1e-6 * np.eye(2)[k]
-            forth, back = (model.generalized_forces(q, v, a, p=model.p + s * step) for s in (1, -1))
-            np.testing.assert_allclose(exact[:, k], (forth - back) / 2e-6, atol=1e-6)
+        for derivatives, f in (
+            (model.forward_dynamics_derivatives, model.forward_dynamics),
+            (model.generalized_forces_derivatives, model.generalized_forces),
+        ):
+            exact = derivatives(q, v, a)[3]
+            assert exact.shape == (3, 3)
+            for k in range(3):
+                step = 1e-6 * np.eye(3)[k]
+                forth, back = (f(q, v, a, p=model.p + s * step) for s in (1, -1))
+                scale = max(1.0, np.abs(exact).max())
+                np.testing.assert_allclose(exact[:, k], (forth - back) / 2e-6, atol=1e-6 * scale)
 
 
 class TestParameters:
@@ -134,6 +138,10 @@ class TestParameters:
         np.testing.assert_array_equal(
             model.forward_dynamics(state.q, state.v), model.forward_dynamics(state.q, state.v, p=model.p)
         )
+
+    def test_none_to_give(self):
+        with pytest.raises(StateError, match="keeps no parameters as inputs"):
+            arm(2).compile().forward_dynamics(np.zeros(2), np.zeros(2), p=[1.0])
 
     def test_unknown(self):
         with pytest.raises(MechanismError, match=r"no parameter 'rod\.weight'; it has gravity\.x"):
