@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compiler
+from benchmarks import compiler, trees
 from kempe.compiler.native import host
 
 console = Console()
 rows = []
-for section in compiler.SECTIONS:
+for section in (*compiler.SECTIONS, *trees.SECTIONS):
     with console.status(section.__name__.replace("_", " ")):
         rows += section()
 table = Table(
@@ -25,4 +25,4 @@ for row in rows:
 console.print(table)
 results = Path(__file__).parent / "results"
 results.mkdir(exist_ok=True)
-(results / "compiler.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
+(results / "latest.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from kempe.compiler.program import Program
     from kempe.compiler.trace import trace
     from kempe.errors import KempeError
+    from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
+    from kempe.mechanism.files import load
+    from kempe.mechanism.mechanism import Mechanism
+    from kempe.model.model import Model
+    from kempe.model.state import State
 
 __version__ = "0.1.0"
 
@@ -27,22 +32,38 @@ _HOME = {
     "Counts": "kempe.compiler.count",
     "KempeError": "kempe.errors",
     "Kernel": "kempe.compiler.kernel",
+    "Mechanism": "kempe.mechanism.mechanism",
+    "Model": "kempe.model.model",
     "Program": "kempe.compiler.program",
+    "State": "kempe.model.state",
     "count": "kempe.compiler.count",
     "interpret": "kempe.compiler.interpret",
+    "load": "kempe.mechanism.files",
     "trace": "kempe.compiler.trace",
-}
+} | dict.fromkeys(("Box", "Cylinder", "Hub", "Lump", "Plate", "PointMass", "Rod", "Sphere"), "kempe.mechanism.bodies")
 
 __all__ = [
+    "Box",
     "Composer",
     "Counts",
+    "Cylinder",
+    "Hub",
     "KempeError",
     "Kernel",
+    "Lump",
+    "Mechanism",
+    "Model",
+    "Plate",
+    "PointMass",
     "Program",
+    "Rod",
+    "Sphere",
+    "State",
     "__version__",
     "count",
     "deg",
     "interpret",
+    "load",
     "mm",
     "trace",
 ]

@@ -7,6 +7,7 @@ through the inertia matrix, never through an elimination.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -76,7 +77,7 @@ class Equations:
     def casadi(self, name: str, function: Function) -> ca.Function:
         """The function as CasADi has it, over SX."""
         named = {n: ca.SX.sym(n, self.sizes[n]) for n in function.inputs}
-        arrays = {n: from_sx(x) for n, x in named.items() if n != "p"}
+        arrays: dict[str, Any] = {n: from_sx(x) for n, x in named.items() if n != "p"}
         tree = self.tree(from_sx(named["p"]) if "p" in named else ())
         if function.by_parameters:
             arrays["p"] = named.get("p", ca.SX(0, 1))

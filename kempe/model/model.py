@@ -206,7 +206,7 @@ class Model:
         return by_q, by_v, by_tau[..., self._driven], *by_p
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
-        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters, if any."""
+        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
         return self._call("generalized_forces_derivatives", q, v, a, p=p)
 
     # ---- kinematics of a marker, or of a body's own frame ----------------------------------------------
