@@ -77,28 +77,23 @@ def _kernels(r: Term, tail: Term) -> tuple[Term, Term]:
     return sine, head + (head_error + small)
 
 
-def _quarter(k: Term) -> Term:
-    """k modulo 4."""
-    return fnma(floor(0.25 * k), 4.0, k)
-
-
-def _is_even(quarter: Term) -> Term:
-    return abs(quarter - 1.0).equals(1.0)
+def _quarter_turns(k: Term) -> tuple[Term, Term]:
+    """cos and sin of k pi/2: 1, 0, -1, 0 and 0, 1, 0, -1."""
+    quarter = fnma(floor(0.25 * k), 4.0, k)
+    return abs(quarter - 2.0) - 1.0, 1.0 - abs(quarter - 1.0)
 
 
 def sine(x: Term) -> Term:
     """sin x."""
     k, r, tail = _reduce(x)
     sin_r, cos_r = _kernels(r, tail)
-    quarter = _quarter(k)
-    size = where(_is_even(quarter), sin_r, cos_r)
-    return where(abs(x) < TINY, x, where(quarter < 2.0, size, -size))
+    c, s = _quarter_turns(k)  # one of them is 0, so nothing rounds
+    return where(abs(x) < TINY, x, fma(sin_r, c, cos_r * s))
 
 
 def cosine(x: Term) -> Term:
     """cos x."""
     k, r, tail = _reduce(x)
     sin_r, cos_r = _kernels(r, tail)
-    quarter = _quarter(k)
-    size = where(_is_even(quarter), cos_r, sin_r)
-    return where(abs(quarter - 1.5) < 1.0, -size, size)
+    c, s = _quarter_turns(k)
+    return fms(cos_r, c, sin_r * s)

@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import kinematics, recursions
-from kempe.dynamics.tree import Place, Tree, build
-from kempe.spatial.moves import shift_of, turns_of
+from kempe.dynamics.tree import Tree, build
+from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import from_sx, symbols, to_sx
 from kempe.topology.tree import Topology
 
@@ -88,15 +88,15 @@ class Equations:
         """Everything that can be computed, by name; functions of parameters take p where there are any."""
         return {n: self._with_parameters(f) for n, f in FUNCTIONS.items()}
 
-    def marker_functions(self, place: Place) -> dict[str, Function]:
-        """Kinematics of one marker or body."""
+    def marker_functions(self, marker: Marker) -> dict[str, Function]:
+        """Kinematics of one marker."""
 
         def pose(eq, tree, q):
-            frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(eq.topology.nv)), place)
+            frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(eq.topology.nv)), tree.place(marker))
             return frame.rotation, frame.position
 
         def twist(eq, tree, q, v):
-            return (kinematics.world_twist(kinematics.at_place(kinematics.frames(tree, q, v), place)),)
+            return (kinematics.world_twist(kinematics.at_place(kinematics.frames(tree, q, v), tree.place(marker))),)
 
         def jacobian(eq, tree, q):
             v = ca.SX.sym("v", eq.topology.nv)
@@ -117,13 +117,6 @@ class Equations:
             "acceleration": Function(("q", "v", "a"), ("acceleration",), (), acceleration),
         }
         return {n: self._with_parameters(f) for n, f in found.items()}
-
-    def place(self, marker) -> Place:
-        """Where a marker is on the tree, with the mechanism's own numbers."""
-        number = self.topology.parent_of[marker.body]
-        value = self.topology.mechanism.parameters.__getitem__
-        own = (*shift_of(marker.origin(value)), *turns_of(marker.rotation))
-        return Place(number, (*kinematics.body_place(self.constant_tree, number).moves, *own))
 
     def _with_parameters(self, f: Function) -> Function:
         if not self.parameters:

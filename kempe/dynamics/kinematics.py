@@ -44,11 +44,6 @@ def at_place(found: list[Frame], place: Place) -> Frame:
     return Frame(*pose, *twist_along(place.moves, carrier.omega, carrier.velocity))
 
 
-def body_place(tree: Tree, link: int) -> Place:
-    """The body's own frame."""
-    return Place(link, tree.links[link].body if link >= 0 else ())
-
-
 def world_twist(frame: Frame) -> Vector:
     """[omega; v] of a frame's origin, in world axes."""
     return np.concatenate([frame.rotation @ frame.omega, frame.rotation @ frame.velocity])

@@ -6,10 +6,11 @@ parameter is kept as an input.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kempe.mechanism.bodies import Marker
 from kempe.mechanism.joints import JointKind, Revolute
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM
@@ -79,7 +80,7 @@ class Link:
 class Tree:
     """All links, parents before children, with the loads on them and the names of everything.
 
-    at: slices of q and v for every link; loads: with the number of the link each of its markers is on.
+    loads: with the link each of their markers is on; values: of all parameters, symbols where they are inputs.
     """
 
     topology: Topology
@@ -87,11 +88,19 @@ class Tree:
     parents: tuple[int, ...]
     gravity: Vector
     loads: tuple["PlacedSpring | PlacedWrench", ...]
+    values: Mapping[str, Scalar]
 
     @property
     def joints(self) -> tuple[TreeJoint, ...]:
         """The joints, in the order of the links."""
         return self.topology.tree
+
+    def place(self, marker: Marker) -> "Place":
+        """Where a marker is."""
+        number = self.topology.parent_of[marker.body]
+        start = self.links[number].body if number >= 0 else ()
+        own = (*shift_of(marker.origin(self.values.__getitem__)), *turns_of(marker.rotation))
+        return Place(number, _shortest((*start, *own)))
 
 
 @dataclass(frozen=True)
@@ -154,22 +163,18 @@ def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) ->
         )
         frames.append(frame)
 
-    def place(marker) -> Place:
-        number = topology.parent_of[marker.body]
-        start = inverse(frames[number]) if number >= 0 else ()
-        own = (*shift_of(marker.origin(value)), *turns_of(marker.rotation))
-        return Place(number, _shortest((*start, *own)))
-
-    loads = []
-    for load in mechanism.loads:
-        if isinstance(load, Spring):
-            numbers = (value(f"{load.name}.{n}") for n in ("stiffness", "damping", "length"))
-            loads.append(PlacedSpring(load.name, place(load.a), place(load.b), *numbers))
-        elif isinstance(load, Wrench):
-            force, moment = (array(value(f"{load.name}.{n}.{k}") for k in "xyz") for n in ("force", "moment"))
-            loads.append(PlacedWrench(load.name, place(load.marker), force, moment, load.follows))
     gravity = array(value(f"gravity.{k}") for k in "xyz")
-    return Tree(topology, tuple(links), topology.parents, gravity, tuple(loads))
+    tree = Tree(topology, tuple(links), topology.parents, gravity, (), values)
+    return replace(tree, loads=tuple(_placed(tree, load) for load in mechanism.loads))
+
+
+def _placed(tree: Tree, load: Spring | Wrench) -> "PlacedSpring | PlacedWrench":
+    value = tree.values.__getitem__
+    if isinstance(load, Spring):
+        numbers = (value(f"{load.name}.{n}") for n in ("stiffness", "damping", "length"))
+        return PlacedSpring(load.name, tree.place(load.a), tree.place(load.b), *numbers)
+    force, moment = (array(value(f"{load.name}.{n}.{k}") for k in "xyz") for n in ("force", "moment"))
+    return PlacedWrench(load.name, tree.place(load.marker), force, moment, load.follows)
 
 
 def _shortest(moves: Moves) -> Moves:

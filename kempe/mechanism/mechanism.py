@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,6 +257,11 @@ class Mechanism:
         from kempe.model import compile_model
 
         return compile_model(self, formulation, tuple(parameters))
+
+    def _repr_html_(self) -> str:
+        """The graph in words where there is one, else what keeps it from being one."""
+        findings = self.check()
+        return f"<pre>{escape(self.topology().explain() if findings else str(findings))}</pre>"
 
     def __repr__(self) -> str:
         return (

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 
 import casadi as ca
 import numpy as np
@@ -13,7 +14,6 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics.equations import FORMULATIONS, Equations
-from kempe.dynamics.tree import Place
 from kempe.errors import MechanismError, StateError, TopologyError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
@@ -128,20 +128,25 @@ class Model:
         return trace(function, outputs=dict.fromkeys(described.scalars, ()))
 
     def _marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
-        place = self._place(marker)
-        key = f"{name} {place}"
+        marker = self._marker(marker)
+        key = f"{name} {marker.body.name} {marker.position} {marker.rotation.tolist()}"
         if key not in self._kernels:
-            described = self.equations.marker_functions(place)[name]
+            described = self.equations.marker_functions(marker)[name]
             self._kernels[key] = Kernel(self._traced(self.equations.casadi(name, described), described))
         return self._kernels[key]
 
-    def _place(self, marker: Marker | Body | str) -> Place:
+    def _marker(self, marker: Marker | Body | str) -> Marker:
         if isinstance(marker, str):
+            name, _, label = marker.partition(".")
             named = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
-            if marker not in named:
-                raise StateError(f"there is no body {marker!r}; there are {', '.join(named)}")
-            marker = named[marker]
-        return self.equations.place(marker.at() if isinstance(marker, Body) else marker)
+            if name not in named:
+                raise StateError(f"there is no body {name!r}; there are {', '.join(named)}")
+            found: Marker = getattr(named[name], label or "origin")
+        else:
+            found = marker.origin if isinstance(marker, Body) else marker
+        if found.body not in self.topology.parent_of:
+            raise StateError(f"marker {found} is on a body of another mechanism")
+        return found
 
     def _call(self, kernel: str | Kernel, *arguments, p=None):
         """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
@@ -282,6 +287,9 @@ class Model:
         full = np.zeros((*given.shape[:-1], self.nv))
         full[..., self._driven] = given
         return full
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {self.formulation})"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,9 +30,21 @@ class State:
         at = self.model.joint(name).v
         return float(self.v[at][0]) if at.stop - at.start == 1 else self.v[at].copy()
 
+    def _repr_html_(self) -> str:
+        """A row per joint: coordinates and rates."""
+        rows = [
+            f"<tr><td>{escape(name)}</td><td>{_numbers(self.q[t.q])}</td><td>{_numbers(self.v[t.v])}</td></tr>"
+            for name, t in ((t.joint.name, t) for t in self.model.topology.tree)
+        ]
+        return f"<table><tr><th>joint</th><th>q</th><th>v</th></tr>{''.join(rows)}</table>"
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.model.q_names, self.q, strict=True))
         return f"State({shown})"
+
+
+def _numbers(values: np.ndarray) -> str:
+    return ", ".join(f"{x:.6g}" for x in values)
 
 
 def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, what: str) -> np.ndarray:

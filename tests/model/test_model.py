@@ -132,6 +132,19 @@ class TestParameters:
             ):
                 np.testing.assert_allclose(one, two, rtol=1e-12)
 
+    def test_markers_follow_the_lengths_they_depend_on(self):
+        model = self.mechanism(0.3, 2.0, 0.1, -9.81).compile(parameters=self.PATHS)
+        other = self.mechanism(0.5, 1.0, 0.7, 3.0).compile()
+        state, values = model.random_state(2), np.array([0.5, 1.0, 0.7, 3.0])
+        for k in range(2):
+            ends = [x.mechanism.bodies[k].end for x in (model, other)]
+            np.testing.assert_allclose(
+                model.pose(ends[0], state.q, p=values)[1], other.pose(ends[1], state.q)[1], atol=1e-14
+            )
+            np.testing.assert_allclose(
+                model.jacobian(ends[0], state.q, p=values), other.jacobian(ends[1], state.q), atol=1e-14
+            )
+
     def test_left_out_they_are_the_mechanisms_own(self):
         model = self.mechanism(0.3, 2.0, 0.1, -9.81).compile(parameters=self.PATHS)
         state = model.random_state(1)
@@ -214,6 +227,15 @@ class TestNamesAndStates:
         with pytest.raises(StateError, match="has no joint 'X'"):
             state["X"]
 
+    def test_in_a_notebook(self):
+        model = self.make()
+        assert "<tr><td>C</td><td>0, 0</td><td>0, 0</td></tr>" in model.state()._repr_html_()
+        assert "so udu" in model._repr_html_()
+        assert "C (cylindrical) carries a on ground" in model.mechanism._repr_html_()
+        broken = Mechanism("broken")
+        broken.rod("loose", 1.0, 1.0)
+        assert "nothing connects loose to the ground" in broken._repr_html_()
+
     def test_efforts(self):
         model = self.make()
         state = model.random_state(0)
@@ -242,6 +264,9 @@ class TestNamesAndStates:
         np.testing.assert_allclose(model.pose("b", q)[1], [1, 0, 0])
         np.testing.assert_allclose(model.pose(model.mechanism.bodies[1].end, q)[1], [2, 0, 0])
         assert np.array_equal(model.pose("ground", q)[0], np.eye(3))
+        np.testing.assert_allclose(model.pose("b.end", q)[1], [2, 0, 0])
+        with pytest.raises(StateError, match="on a body of another mechanism"):
+            model.pose(self.make().mechanism.bodies[0].end, q)
         with pytest.raises(StateError, match="no body 'c'; there are ground, a, b"):
             model.pose("c", q)
 
