@@ -10,7 +10,7 @@ import numpy as np
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
 from kempe.errors import MechanismError, TopologyError
-from kempe.mechanism.bodies import Body, Hub
+from kempe.mechanism.bodies import Hub, Plate, Solid
 from kempe.mechanism.joints import Universal
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -65,9 +65,9 @@ class Findings:
 
 def check(mechanism: Mechanism) -> Findings:
     """All findings about the description; the inertia matrix is looked at once nothing else is wrong."""
-    found = [*_names(mechanism), *_numbers(mechanism), *_bodies(mechanism), *_joints(mechanism), *_loads(mechanism)]
-    if not any(f.level == "error" for f in found):
-        found += _connections(mechanism)
+    values = mechanism.parameters
+    found = [*_names(mechanism), *_numbers(values), *_markers(mechanism, values)]
+    found += [*_bodies(mechanism, values), *_joints(mechanism), *_loads(mechanism), *_connections(mechanism)]
     if not any(f.level == "error" for f in found):
         tree = build(topology(mechanism))
         found += [*_inertia_matrix(tree), *_gravity(mechanism, tree)]
@@ -88,73 +88,99 @@ def _names(m: Mechanism) -> Iterator[Finding]:
     for kind, name in parts:
         if not name or "." in name:
             yield _error(
-                f"{kind} {name!r}", "a name must not be empty or contain a dot, which separates parts of a path"
+                f"{kind} {name!r}", "a name must not be empty or contain a dot, which separates parts of paths"
             )
+        elif _looks_like_a_number(name):
+            yield _error(f"{kind} {name!r}", "the name looks like a number, and would be read as one from a file")
     for body in m.bodies:
         for name, times in Counter(part.name for part in body.parts).items():
             if times > 1:
                 yield _error(f"body {body.name!r}", f"{times} of its solids are called {name!r}; name each differently")
+            if "." in name:
+                yield _error(f"body {body.name!r}, solid {name!r}", "a name must not contain a dot")
 
 
-def _numbers(m: Mechanism) -> Iterator[Finding]:
-    for path, x in m.parameters.items():
+def _looks_like_a_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(values: dict[str, float]) -> Iterator[Finding]:
+    for path, x in values.items():
         if not math.isfinite(x):
             yield _error(path, f"is {x}; give a finite number")
+
+
+def _markers(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
     markers = [(f"joint {j.name!r}", marker) for j in m.joints for marker in (j.a, j.b)]
     for load in m.loads:
         ends = (load.a, load.b) if isinstance(load, Spring) else (load.marker,)
         markers += [(f"load {load.name!r}", marker) for marker in ends]
+    seen = {marker for _, marker in markers}
+    markers += [(f"body {b.name!r}", x) for b in (m.ground, *m.bodies) for x in b.markers.values() if x not in seen]
     known = {m.ground, *m.bodies}
     for where, marker in markers:
         if marker.body not in known:
             yield _error(where, f"marker {marker} is on a body of another mechanism; use this mechanism's own bodies")
-            continue
-        for x in marker.position:
-            if isinstance(x, str) and x not in m.parameters:
-                yield _error(where, f"marker {marker} refers to {x!r}, which is no parameter of this mechanism")
-            elif not isinstance(x, str) and not math.isfinite(x):
-                yield _error(where, f"marker {marker} has a coordinate that is {x}; give finite numbers")
-        r = marker.rotation
-        if not np.allclose(r @ r.T, np.eye(3), atol=1e-9) or not np.linalg.det(r) > 0:
-            yield _error(
-                where, f"the axes of marker {marker} are not a rotation: columns must be right-handed unit vectors"
-            )
-
-
-def _bodies(m: Mechanism) -> Iterator[Finding]:
+        else:
+            yield from _place(where, f"marker {marker}", marker.position, marker.rotation, values)
     for body in m.bodies:
-        if any(not math.isfinite(x) for x in body.parameters.values()):
-            continue
+        for part in body.parts:
+            what = f"solid {part.name!r}" if part.name else "its solid"
+            yield from _place(f"body {body.name!r}", what, part.position, part.rotation, values)
+
+
+def _place(where: str, what: str, position, rotation, values: dict[str, float]) -> Iterator[Finding]:
+    for x in position:
+        if isinstance(x, str) and x not in values:
+            yield _error(where, f"{what} refers to {x!r}, which is no parameter of this mechanism")
+        elif not isinstance(x, str) and not math.isfinite(x):
+            yield _error(where, f"{what} has a coordinate that is {x}; give finite numbers")
+    if rotation is not None and not (
+        np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) and np.linalg.det(rotation) > 0
+    ):
+        yield _error(where, f"the axes of {what} are not a rotation: columns must be right-handed unit vectors")
+
+
+def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
+    if m.ground.parts:
+        yield Finding("warning", "body 'ground'", "it has solids, whose inertia has no effect")
+    for body in m.bodies:
         for path, x in body.parameters.items():
-            if x < 0 and path.rsplit(".", 1)[-1] in ("mass", "radius", "thickness", "moment"):
+            name = path.rsplit(".", 1)[-1]
+            if x < 0 and (name in ("mass", "radius", "thickness", "moment") or ".size." in path):
                 yield _error(path, f"is {x:g}; it cannot be negative")
-        yield from _physical(body)
+        for part in body.parts:
+            where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
+            if isinstance(part.solid, Hub) and not np.linalg.norm(part.solid.axis) > 0:
+                yield _error(where, "the axis of the hub is zero; give a direction such as (0, 0, 1)")
+            elif isinstance(part.solid, Plate) and (len(part.solid.outline) < 3 or not abs(part.solid.area) > 0):
+                yield _error(where, "the outline of the plate encloses no area; give its corners in order")
+            elif not isinstance(part.solid, Hub) and all(map(math.isfinite, part.solid.parameters().values())):
+                yield from _physical(where, part.solid)
 
 
-def _physical(body: Body) -> Iterator[Finding]:
+def _physical(where: str, solid: Solid) -> Iterator[Finding]:
     """No real body has a moment of inertia larger than the sum of the other two; hubs are not whole bodies."""
-    value = body.parameters.__getitem__
-    solids = [part for part in body.parts if not isinstance(part.solid, Hub)]
-    for part in solids:
-        inertia = part.inertia(body.name, value)
-        if inertia.mass < 0:
-            continue
-        com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
-        about_com = inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
-        moments = np.linalg.eigvalsh(about_com)
-        scale = max(np.abs(inertia.tensor).max(), 1e-300)
-        where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
-        if moments[0] < -1e-9 * scale:
-            yield _error(
-                where,
-                f"its inertia has a negative principal moment, {moments[0]:g} kg m^2; give it about the centre of mass",
-            )
-        elif moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12 * scale:
-            yield _error(
-                where,
-                f"its principal moments {', '.join(f'{x:g}' for x in moments)} kg m^2 break the triangle inequality: "
-                "no real body has them; a rotor's inertia belongs into armature= or a Hub",
-            )
+    inertia = solid.inertia(solid.parameters().__getitem__)
+    if inertia.mass < 0:
+        return
+    com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
+    about_com = inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
+    moments = np.linalg.eigvalsh(about_com)
+    scale = max(np.abs(inertia.tensor).max(), 1e-300)
+    if moments[0] < -1e-9 * scale:
+        what = f"its inertia has a negative principal moment, {moments[0]:g} kg m^2; give it about the centre of mass"
+        yield _error(where, what)
+    elif moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12 * scale:
+        yield _error(
+            where,
+            f"its principal moments {', '.join(f'{x:g}' for x in moments)} kg m^2 break the triangle inequality: "
+            "no real body has them; a rotor's inertia belongs into armature= or a Hub",
+        )
 
 
 def _joints(m: Mechanism) -> Iterator[Finding]:
@@ -168,8 +194,12 @@ def _joints(m: Mechanism) -> Iterator[Finding]:
                 yield _error(where, f"its lower limit {low_high[0]:g} is above its upper limit {low_high[1]:g}")
         for quantity in ("damping", "stiffness", "armature"):
             if any(x < 0 for x in getattr(joint, quantity)):
-                yield Finding("warning", where, f"its {quantity} is negative: it adds energy")
-        if any(joint.stiffness) and len(joint.type.q_names) != len(joint.type.v_names):
+                effect = "can make the inertia matrix indefinite" if quantity == "armature" else "adds energy"
+                yield Finding("warning", where, f"its {quantity} is negative: it {effect}")
+        curved = len(joint.type.q_names) != len(joint.type.v_names)
+        if curved and any(limit is not None for limit in joint.limits):
+            yield _error(where, f"a {joint.type.name} joint has no angle a limit could hold; leave limits out")
+        if curved and (any(joint.stiffness) or any(joint.rest)):
             yield _error(
                 where, f"a {joint.type.name} joint has no angle a spring could act on; use springs between points"
             )
@@ -198,6 +228,9 @@ def _loads(m: Mechanism) -> Iterator[Finding]:
 
 
 def _connections(m: Mechanism) -> Iterator[Finding]:
+    known = {m.ground, *m.bodies}
+    if any(joint.a.body is joint.b.body or not {joint.a.body, joint.b.body} <= known for joint in m.joints):
+        return  # said already
     try:
         topology(m)
     except TopologyError as error:
@@ -231,9 +264,10 @@ def _loose_joints(tree: Tree, rng: np.random.Generator) -> Iterator[str]:
         s = np.vstack(link.subspace(postures[k])).astype(float)
         u = articulated[k] @ s
         pivot = s.T @ u + np.diag(link.armature.astype(float))
-        scale = np.abs(s.T @ composite[k] @ s).max(initial=0.0) + np.abs(link.armature.astype(float)).max(initial=0.0)
+        # Each freedom beside the inertia it carries, so that turning and sliding are not compared with each other.
+        size = np.sqrt(np.maximum(np.diag(s.T @ composite[k] @ s) + link.armature.astype(float), 0.0))
         if link.kind.nv:
-            if not np.linalg.eigvalsh(pivot)[0] > 1e-10 * scale:
+            if not size.all() or not np.linalg.eigvalsh(pivot / np.outer(size, size))[0] > 1e-10:
                 yield link.name
             articulated[k] = articulated[k] - u @ np.linalg.pinv(pivot, rcond=1e-12, hermitian=True) @ u.T
         if parent >= 0:

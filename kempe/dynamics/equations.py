@@ -26,14 +26,14 @@ FORMULATIONS = {
 
 @dataclass(frozen=True)
 class Function:
-    """A function over symbols: names of inputs and outputs, which outputs are scalars, and how to work it out.
+    """A function over symbols: names of inputs and outputs, the outputs' kinds, and how to work it out.
 
     by_parameters: it has a last output more, its derivative by the parameters, where there are any.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    scalars: tuple[str, ...]
+    kinds: tuple[str, ...]  # of the outputs: scalar, vector, matrix
     work: Callable[..., Sequence]
     by_parameters: bool = False
 
@@ -110,19 +110,20 @@ class Equations:
             return (j @ to_sx(a) + rate @ to_sx(v),)
 
         found = {
-            "pose": Function(("q",), ("rotation", "position"), (), pose),
-            "twist": Function(("q", "v"), ("twist",), (), twist),
-            "jacobian": Function(("q",), ("jacobian",), (), jacobian),
-            "jacobian_rate": Function(("q", "v"), ("rate",), (), jacobian_rate),
-            "acceleration": Function(("q", "v", "a"), ("acceleration",), (), acceleration),
+            "pose": Function(("q",), ("rotation", "position"), ("matrix", "vector"), pose),
+            "twist": Function(("q", "v"), ("twist",), ("vector",), twist),
+            "jacobian": Function(("q",), ("jacobian",), ("matrix",), jacobian),
+            "jacobian_rate": Function(("q", "v"), ("rate",), ("matrix",), jacobian_rate),
+            "acceleration": Function(("q", "v", "a"), ("acceleration",), ("vector",), acceleration),
         }
         return {n: self._with_parameters(f) for n, f in found.items()}
 
     def _with_parameters(self, f: Function) -> Function:
         if not self.parameters:
             return f
-        outputs = (*f.outputs, "by_p") if f.by_parameters else f.outputs
-        return replace(f, inputs=(*f.inputs, "p"), outputs=outputs)
+        more = ("by_p",) if f.by_parameters else ()
+        kinds = (*f.kinds, *("matrix",) * len(more))
+        return replace(f, inputs=(*f.inputs, "p"), outputs=(*f.outputs, *more), kinds=kinds)
 
 
 # ---- the functions ---------------------------------------------------------------------------------------
@@ -205,19 +206,21 @@ def _grid(x: ca.SX) -> np.ndarray:
     return from_sx(x).reshape(x.shape)
 
 
+VECTOR, MATRIX, SCALARS, MATRICES = ("vector",), ("matrix",), ("scalar",) * 2, ("matrix",) * 3
+
 FUNCTIONS = {
-    "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), (), _forward),
-    "generalized_forces": Function(("q", "v", "a"), ("tau",), (), _inverse),
-    "mass_matrix": Function(("q",), ("M",), (), _mass_matrix),
-    "bias": Function(("q", "v"), ("h",), (), _bias),
-    "rates": Function(("q", "v"), ("qdot",), (), _rates),
-    "energy": Function(("q", "v"), ("kinetic", "potential"), ("kinetic", "potential"), _energy),
-    "momentum": Function(("q", "v"), ("angular", "linear"), (), _momentum),
-    "center_of_mass": Function(("q",), ("position",), (), _center_of_mass),
+    "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), VECTOR, _forward),
+    "generalized_forces": Function(("q", "v", "a"), ("tau",), VECTOR, _inverse),
+    "mass_matrix": Function(("q",), ("M",), MATRIX, _mass_matrix),
+    "bias": Function(("q", "v"), ("h",), VECTOR, _bias),
+    "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
+    "energy": Function(("q", "v"), ("kinetic", "potential"), SCALARS, _energy),
+    "momentum": Function(("q", "v"), ("angular", "linear"), VECTOR * 2, _momentum),
+    "center_of_mass": Function(("q",), ("position",), VECTOR, _center_of_mass),
     "forward_dynamics_derivatives": Function(
-        ("q", "v", "tau"), ("by_q", "by_v", "by_tau"), (), _forward_derivatives, True
+        ("q", "v", "tau"), ("by_q", "by_v", "by_tau"), MATRICES, _forward_derivatives, True
     ),
     "generalized_forces_derivatives": Function(
-        ("q", "v", "a"), ("by_q", "by_v", "by_a"), (), _inverse_derivatives, True
+        ("q", "v", "a"), ("by_q", "by_v", "by_a"), MATRICES, _inverse_derivatives, True
     ),
 }

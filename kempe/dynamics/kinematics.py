@@ -6,7 +6,7 @@ import numpy as np
 
 from kempe.dynamics.tree import Place, PlacedSpring, Tree
 from kempe.spatial.moves import pose_along, twist_along
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_zero, scaled, sqrt, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, divided, dot, is_zero, scaled, sqrt, zeros
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
         if isinstance(load, PlacedSpring):
             a, b = at_place(found, load.a), at_place(found, load.b)
             span = b.position - a.position
+            # Where the ends meet a spring has no direction, and a damper no speed: only k times the span is left.
             length = sqrt(dot(span, span))
-            speed = dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity) / length
-            pull = scaled((load.stiffness * (length - load.length) + load.damping * speed) / length, span)
+            speed = divided(dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity), length)
+            pull = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, length), span)
             add(load.a, zeros(3), pull, a.position)
             add(load.b, zeros(3), -pull, b.position)
         else:

@@ -266,12 +266,12 @@ def _reduced(link: Link, total: ArticulatedInertia, u: Matrix, k: Matrix, angula
 
 
 _BLOCKS = (np.s_[:3, :3], np.s_[:3, 3:], np.s_[3:, 3:])
-_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def packed(inertia: ArticulatedInertia) -> Vector:
     """21 numbers."""
-    symmetric = [m[i, j] for m in (inertia.j, inertia.m) for i, j in _UPPER]
+    symmetric = [m[i, j] for m in (inertia.j, inertia.m) for i, j in UPPER]
     return array((*symmetric, *inertia.h.ravel()))
 
 
@@ -279,7 +279,7 @@ def unpacked(numbers: Vector) -> ArticulatedInertia:
     """The inertia of 21 numbers."""
     j, m = (np.array([[None] * 3] * 3, dtype=object) for _ in range(2))
     for matrix_, start in ((j, 0), (m, 6)):
-        for n, (i, k) in enumerate(_UPPER):
+        for n, (i, k) in enumerate(UPPER):
             matrix_[i, k] = matrix_[k, i] = numbers[start + n]
     return ArticulatedInertia(
         array(j.ravel()).reshape(3, 3), numbers[12:].reshape(3, 3), array(m.ravel()).reshape(3, 3)

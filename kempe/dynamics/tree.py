@@ -16,7 +16,7 @@ from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
-from kempe.spatial.vectors import Scalar, Vector, array, cross, is_zero
+from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero
 from kempe.topology.tree import Topology, TreeJoint
 
 
@@ -158,7 +158,7 @@ def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) ->
                 offset,
                 t.child.inertia(value).back(inverse(frame)),
                 _shortest(inverse(frame)),
-                *(array(value(path) for path in joint.paths(quantity)) for quantity in PER_FREEDOM),
+                *(array([value(path) for path in joint.paths(n)] or [0.0] * kind.nv) for n in PER_FREEDOM),
             )
         )
         frames.append(frame)
@@ -180,8 +180,8 @@ def _placed(tree: Tree, load: Spring | Wrench) -> "PlacedSpring | PlacedWrench":
 def _shortest(moves: Moves) -> Moves:
     """The same change of frame as one shift and at most three turns."""
     rotation, position = relative_pose(moves)
-    size = max((abs(float(x)) for x in position if not hasattr(x, "is_constant")), default=0.0)
-    clean = array(0.0 if not hasattr(x, "is_constant") and abs(x) < 1e-15 * size else x for x in position)
+    size = max((abs(float(x)) for x in position if not is_symbolic(x)), default=0.0)
+    clean = array(0.0 if not is_symbolic(x) and abs(float(x)) < 1e-15 * size else x for x in position)
     return *shift_of(clean), *turns_of(np.array(rotation, dtype=float))
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from kempe.errors import MechanismError
 from kempe.spatial.inertia import RigidInertia
-from kempe.spatial.moves import Rotation, Shift
+from kempe.spatial.moves import Rotation, shift_of
 from kempe.spatial.vectors import Scalar, array, matrix, scaled
 
 if TYPE_CHECKING:
@@ -24,11 +25,36 @@ def tensor_matrix(xx, yy, zz, xy=0.0, xz=0.0, yz=0.0) -> np.ndarray:
     return matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
+def _float(value, what: str) -> float:
+    if isinstance(value, (bool, str)) or np.ndim(value):
+        raise MechanismError(f"{what}: give a number, not {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what}: give a number, not {value!r}") from error
+
+
+def _floats(values, what: str) -> tuple:
+    """Numbers, or rows of numbers, as tuples."""
+    return tuple(_floats(x, what) if isinstance(x, (tuple, list, np.ndarray)) else _float(x, what) for x in values)
+
+
 @dataclass(frozen=True)
 class Solid:
     """A shape with mass. Its number fields are parameters; `inertia` works on numbers or symbols in their place."""
 
     kind: ClassVar[str]
+
+    def __post_init__(self):
+        for part in fields(self):
+            value = getattr(self, part.name)
+            nested = isinstance(value, (tuple, list, np.ndarray))
+            numbers = (
+                _floats(value, f"{part.name} of a {self.kind}")
+                if nested
+                else _float(value, f"{part.name} of a {self.kind}")
+            )
+            object.__setattr__(self, part.name, numbers)
 
     def parameters(self) -> dict[str, float]:
         """Names and values of everything that can be varied."""
@@ -139,6 +165,13 @@ class Plate(Solid):
     thickness: float = 0.0
     kind = "plate"
 
+    @property
+    def area(self) -> float:
+        """Of the outline; negative when it goes round clockwise."""
+        points = np.array(self.outline, dtype=float)
+        ends = np.roll(points, -1, axis=0)
+        return float((points[:, 0] * ends[:, 1] - ends[:, 0] * points[:, 1]).sum() / 2)
+
     def parameters(self):
         """The outline is geometry, not a parameter."""
         return {"mass": float(self.mass), "thickness": float(self.thickness)}
@@ -148,7 +181,7 @@ class Plate(Solid):
         points = np.array(self.outline, dtype=float)
         ends = np.roll(points, -1, axis=0)
         areas = points[:, 0] * ends[:, 1] - ends[:, 0] * points[:, 1]
-        area = areas.sum() / 2
+        area = self.area
         com = ((points + ends) * areas[:, None]).sum(axis=0) / (6 * area)
         xx, yy = ((points**2 + points * ends + ends**2) * areas[:, None]).sum(axis=0) / (12 * area) - com**2
         mixed = (
@@ -197,13 +230,18 @@ class Hub(Solid):
 SOLIDS: dict[str, type[Solid]] = {s.kind: s for s in (Lump, Rod, Box, Cylinder, Sphere, Plate, PointMass, Hub)}
 
 
+def resolved(position: Iterable[Length], value: Values) -> np.ndarray:
+    """A position with parameters put in for their paths."""
+    return array(value(x) if isinstance(x, str) else x for x in position)
+
+
 @dataclass(frozen=True)
 class Part:
     """A solid's place on a body; the first solid of a body has no name, others are named for their parameters."""
 
     name: str
     solid: Solid
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    position: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
     rotation: np.ndarray | None = None
 
     def path(self, body: str, parameter: str) -> str:
@@ -214,7 +252,7 @@ class Part:
         """At the body's origin."""
         own = self.solid.inertia(lambda name: value(self.path(body, name)))
         turned = own if self.rotation is None else own.back((Rotation(np.asarray(self.rotation, dtype=float)),))
-        return turned.back((Shift(np.array(self.position, dtype=float)),)) if any(self.position) else turned
+        return turned.back(shift_of(resolved(self.position, value)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +266,7 @@ class Marker:
 
     def origin(self, value: Values) -> np.ndarray:
         """Its position, with parameters put in."""
-        return array(value(x) if isinstance(x, str) else x for x in self.position)
+        return resolved(self.position, value)
 
     def __str__(self) -> str:
         where = self.name or "at(" + ", ".join(f"{x:g}" if not isinstance(x, str) else x for x in self.position) + ")"
@@ -251,23 +289,30 @@ class Body:
 
         With a name it can be asked for again as `body.name`, and in files.
         """
-        axes = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
-        if axes.shape != (3, 3):
-            raise ValueError(f"marker on {self.name!r}: rotation must be a 3 x 3 matrix, not {axes.shape}")
-        marker = Marker(self, (x, y, z), axes, name)
+        where = f"marker on {self.name!r}"
+        if name is not None and (name in self.markers or name in dir(type(self)) or name in _FIELDS):
+            raise MechanismError(
+                f"{where}: the name {name!r} is already used on every body or on this one; choose another"
+            )
+        position = tuple(c if isinstance(c, str) else _float(c, where) for c in (x, y, z))
+        marker = Marker(self, position, _axes(rotation, where), name)  # type: ignore[arg-type]
         if name is not None:
             self.markers[name] = marker
         return marker
 
-    def add(self, name: str, solid: Solid, at: Iterable[float] = (0.0, 0.0, 0.0), rotation: Any = None) -> "Body":
+    def add(self, name: str, solid: Solid, at: Iterable[Length] = (0.0, 0.0, 0.0), rotation: Any = None) -> "Body":
         """Another solid or point mass on the same body; its parameters are `body.name.mass` and so on."""
-        position = tuple(float(x) for x in at)
+        where = f"solid {name!r} on {self.name!r}"
+        if not isinstance(solid, Solid):
+            raise MechanismError(f"{where}: give a solid such as kp.Rod(0.2, 1.5), not {solid!r}")
+        position = tuple(c if isinstance(c, str) else _float(c, where) for c in at)
         if len(position) != 3:
-            raise ValueError(f"solid {name!r} on {self.name!r}: at takes three numbers")
-        self.parts.append(Part(name, solid, position, None if rotation is None else np.array(rotation, dtype=float)))
+            raise MechanismError(f"{where}: at takes three numbers")
+        axes = None if rotation is None else _axes(rotation, where)
+        self.parts.append(Part(str(name), solid, position, axes))  # type: ignore[arg-type]
         return self
 
-    def point_mass(self, name: str, mass: float, at: Iterable[float]) -> "Body":
+    def point_mass(self, name: str, mass: float, at: Iterable[Length]) -> "Body":
         """A point mass on the body."""
         return self.add(name, PointMass(mass), at)
 
@@ -294,3 +339,16 @@ class Body:
 
     def __repr__(self) -> str:
         return f"Body({self.name!r})"
+
+
+_FIELDS = {part.name for part in fields(Body)}
+
+
+def _axes(rotation: Any, where: str) -> np.ndarray:
+    try:
+        axes = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{where}: rotation must be a 3 x 3 matrix of numbers") from error
+    if axes.shape != (3, 3):
+        raise MechanismError(f"{where}: rotation must be a 3 x 3 matrix, not {axes.shape}")
+    return axes

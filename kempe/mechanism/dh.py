@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kempe.errors import MechanismError
-from kempe.mechanism.bodies import Body, Hub, Part, PointMass, Rod
+from kempe.mechanism.bodies import Body, Hub, Length, PointMass, Rod
 from kempe.mechanism.mechanism import Mechanism
 
 _X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # a rod's x along the link's z
@@ -65,9 +65,9 @@ def from_dh(
                 f"from_dh {name!r}: joint {i + 1} is {row['kind']!r}; revolute and prismatic are known"
             )
         # The constant angle belongs to the fixed side, so that q = 0 is theta.
-        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(row["theta"]))
+        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(float(row["theta"])))
         arm.joint(row["kind"], f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
-        before = link.at(row["a"], 0.0, row["b"], rotation=_about_x(row["alpha"]), name="end")
+        before = link.at(*_end(link), rotation=_about_x(float(row["alpha"])), name="end")
     return arm
 
 
@@ -75,19 +75,26 @@ def _link(arm: Mechanism, number: int, row: dict) -> Body:
     name, a, b, mass = f"link{number}", float(row["a"]), float(row["b"]), float(row["mass"])
     total = abs(a) + abs(b)
     hub, payload = float(row["hub"]), float(row["payload"])
-    if total == 0:
-        link = arm.solid(name, PointMass(mass))
-    else:
-        # The part along z, then the part along x; a part of length zero is left out.
-        parts = [
-            Part(label, Rod(length, mass * abs(length) / total), at, rotation)
-            for label, length, at, rotation in (("riser", b, (0.0, 0.0, 0.0), _X_TO_Z), ("arm", a, (0.0, 0.0, b), None))
-            if length
-        ]
-        link = arm.solid(name, PointMass(0.0))
-        link.parts[:] = parts
+    link = arm.solid(name)
+    # The part along z, then the part along x; a part of length zero is left out, and a link without length is a point.
+    if b:
+        link.add("riser", Rod(b, mass * abs(b) / total), rotation=_X_TO_Z)
+    if a:
+        link.add("arm", Rod(a, mass * abs(a) / total), at=(0.0, 0.0, _end(link)[2]))
+    if not total:
+        link.add("point", PointMass(mass))
     if hub:
         link.add("hub", Hub(hub))
     if payload:
-        link.point_mass("payload", payload, (a, 0.0, b))
+        link.point_mass("payload", payload, _end(link))
     return link
+
+
+def _end(link: Body) -> tuple[Length, Length, Length]:
+    """Where a link ends, by the lengths of its parts: they may be varied."""
+    parts = {part.name for part in link.parts}
+    return (
+        f"{link.name}.arm.length" if "arm" in parts else 0.0,
+        0.0,
+        f"{link.name}.riser.length" if "riser" in parts else 0.0,
+    )

@@ -1,4 +1,4 @@
-"""Mechanisms as YAML files, read with file, line and field in every complaint, and written so that they read back.
+"""Mechanisms read from YAML files, with file, line and field in every complaint.
 
     name: four-bar
     gravity: [0, -9.81, 0]
@@ -13,24 +13,21 @@
       D: {revolute: [{ground: [1, 0]}, rocker.start]}
 
 A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `plate`, `body`, `point`, `hub`), with more `solids` and named
-`markers`. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or `{body: name, at: [x, y, z], rotation: [...]}`.
+`markers`; `ground` may have markers too. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or
+`{body: name, at: [x, y, z], rotation: [...]}`.
 """
 
-import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationError
 
 from kempe.errors import FileError, KempeError
-from kempe.mechanism.bodies import SOLIDS, TENSOR, Body, Lump, Marker, Part, Rod, Solid
+from kempe.mechanism.bodies import SOLIDS, Body, Lump, Marker, Rod, Solid
 from kempe.mechanism.joints import KINDS
-from kempe.mechanism.loads import Spring, Wrench
-from kempe.mechanism.mechanism import PER_FREEDOM, Joint, Mechanism
+from kempe.mechanism.mechanism import Mechanism, tensor_entries
 
 Where = tuple[str | int, ...]
 
@@ -43,7 +40,7 @@ class _JointOptions(BaseModel):
     axis: tuple[float, float, float] | None = None
     axes: list[tuple[float, float, float]] | None = None
     normal: tuple[float, float, float] | None = None
-    actuated: bool | list[str] = False
+    actuated: StrictBool | str | list[str] = False
     limits: list | None = None
     damping: float | list[float] = 0.0
     stiffness: float | list[float] = 0.0
@@ -58,6 +55,7 @@ class _Document:
     def __init__(self, path: Path):
         self.path = path
         self._lines: dict[Where, int] = {}
+        self._texts: dict[Where, str] = {}
         try:
             node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
@@ -66,6 +64,10 @@ class _Document:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise FileError(f"{path}: not YAML: {error}") from error
         self.data = self._plain(node, ()) if node is not None else None
+
+    def text(self, key: str, default: str) -> str:
+        """A top entry as it is written: `yes` and 1e5 are names too."""
+        return self._texts.get((key,), default)
 
     def error(self, where: Where, what: str) -> FileError:
         """A complaint about one entry; where it is missing, about what should hold it."""
@@ -77,6 +79,8 @@ class _Document:
 
     def _plain(self, node: yaml.Node, where: Where) -> Any:
         self._lines[where] = node.start_mark.line + 1
+        if len(where) > 20:
+            raise self.error(where[:3], "entries are nested too deeply, or refer to themselves")
         if isinstance(node, yaml.MappingNode):
             out = {}
             for key_node, value_node in node.value:
@@ -89,6 +93,7 @@ class _Document:
             return out
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(item, (*where, k)) for k, item in enumerate(node.value)]
+        self._texts[where] = str(node.value)
         return _scalar(node)
 
 
@@ -120,9 +125,10 @@ class _Reader:
         self.data = document.data
 
     def mechanism(self) -> Mechanism:
-        top = self._mapping(self.data, (), {"name", "gravity", "bodies", "joints", "loads"})
+        top = self._mapping(self.data, (), {"name", "gravity", "ground", "bodies", "joints", "loads"})
         gravity = top.get("gravity", (0.0, 0.0, -9.81))
-        m = self._guard(("gravity",), lambda: Mechanism(str(top.get("name", self.document.path.stem)), gravity))
+        m = self._guard(("gravity",), lambda: Mechanism(self.document.text("name", self.document.path.stem), gravity))
+        self._body_markers(m.ground, top.get("ground", {}), ("ground",))
         for name, spec in self._mapping(top.get("bodies", {}), ("bodies",)).items():
             self._body(m, name, spec, ("bodies", name))
         for name, spec in self._mapping(top.get("joints", {}), ("joints",)).items():
@@ -133,32 +139,46 @@ class _Reader:
 
     def _body(self, m: Mechanism, name: str, spec, where: Where) -> None:
         spec = self._mapping(spec, where, {*SOLIDS, "solids", "markers"})
-        kind = self._one_of(spec, SOLIDS, where, "solid")
-        solid = self._solid(kind, spec[kind], (*where, kind))
-        body = m.rod(name, solid.length, solid.mass, solid.radius) if isinstance(solid, Rod) else m.solid(name, solid)
+        if any(kind in spec for kind in SOLIDS) or "solids" not in spec:
+            kind = self._one_of(spec, SOLIDS, where, "solid")
+            solid = self._solid(kind, spec[kind], (*where, kind))
+            body = (
+                m.rod(name, solid.length, solid.mass, solid.radius) if isinstance(solid, Rod) else m.solid(name, solid)
+            )
+        else:
+            body = m.solid(name)
         for part, inner in self._mapping(spec.get("solids", {}), (*where, "solids")).items():
             at = (*where, "solids", part)
             inner = self._mapping(inner, at, {*SOLIDS, "at", "rotation"})
             kind = self._one_of(inner, SOLIDS, at, "solid")
             more = self._solid(kind, inner[kind], (*at, kind))
-            self._guard(
-                at, lambda i=inner, p=part, s=more: body.add(p, s, i.get("at", (0.0, 0.0, 0.0)), i.get("rotation"))
-            )
-        for label, place in self._mapping(spec.get("markers", {}), (*where, "markers")).items():
-            at = (*where, "markers", label)
+            place = self._coordinates(inner.get("at", []), (*at, "at"))
+            self._guard(at, lambda i=inner, p=part, s=more, x=place: body.add(p, s, x, i.get("rotation")))
+        self._body_markers(body, spec.get("markers", {}), (*where, "markers"))
+
+    def _body_markers(self, body: Body, markers, where: Where) -> None:
+        for label, place in self._mapping(markers, where).items():
+            at = (*where, label)
             full = place if isinstance(place, dict) else {"at": place}
             full = self._mapping(full, at, {"at", "rotation"})
-            self._guard(at, lambda f=full, n=label: body.at(*f.get("at", ()), rotation=f.get("rotation"), name=n))
+            position = self._coordinates(full.get("at", []), at)
+            self._guard(at, lambda f=full, n=label, x=position: body.at(*x, rotation=f.get("rotation"), name=n))
+
+    def _coordinates(self, value, where: Where) -> list:
+        """Up to three numbers, or paths of parameters; the rest is zero."""
+        if not isinstance(value, list) or len(value) > 3 or not all(isinstance(x, (int, float, str)) for x in value):
+            raise self.document.error(where, f"give up to three coordinates, such as [x, y, z], not {value!r}")
+        return [*value, *[0.0] * (3 - len(value))]
 
     def _solid(self, kind: str, spec, where: Where) -> Solid:
         type_ = SOLIDS[kind]
         spec = dict(self._mapping(spec, where))
         if type_ is Lump and "inertia" in spec:
-            tensor = np.array(spec.pop("inertia"), dtype=float)
-            full = np.diag(tensor) if tensor.shape == (3,) else tensor
-            if full.shape != (3, 3):
-                raise self.document.error((*where, "inertia"), "give three principal values or a 3 x 3 matrix")
-            spec["tensor"] = tuple(float(full["xyz".index(n[0]), "xyz".index(n[1])]) for n in TENSOR)
+            given = spec.pop("inertia")
+            spec["tensor"] = self._guard((*where, "inertia"), lambda: tensor_entries(given, str(where[1])))
+        for field, value in spec.items():
+            if isinstance(value, bool):
+                raise self.document.error((*where, field), f"give a number, not {str(value).lower()}")
         self._mapping(spec, where, {f.name for f in fields(type_)})
         try:
             return TypeAdapter(type_).validate_python(spec)
@@ -176,8 +196,15 @@ class _Reader:
             options = _JointOptions.model_validate(spec)
         except ValidationError as error:
             raise self._invalid(error, where) from error
+        allowed = {"universal": "axes", "planar": "normal", "spherical": None, "free": None, "fixed": None}.get(
+            kind, "axis"
+        )
+        for word in ("axis", "axes", "normal"):
+            if word in spec and word != allowed:
+                instead = f"it takes {allowed}" if allowed else "it takes none"
+                raise self.document.error((*where, word), f"a {kind} joint has no {word}; {instead}")
         axes = options.axes or [x for x in (options.axis or options.normal,) if x is not None]
-        if not axes and kind not in ("spherical", "free", "fixed"):
+        if not axes and allowed:
             axes = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)] if kind == "universal" else [(0.0, 0.0, 1.0)]
         rest = options.model_dump(exclude={"axis", "axes", "normal"})
         self._guard(where, lambda: m.joint(kind, name, a, b, axes, **rest))
@@ -191,10 +218,15 @@ class _Reader:
             if not isinstance(ends, list) or len(ends) != 2:
                 raise self.document.error((*where, kind), "give two markers")
             a, b = (self._marker(m, end, (*where, kind, k)) for k, end in enumerate(ends))
+            for field, value in spec.items():
+                if isinstance(value, bool) or not isinstance(value, (int, float)):
+                    raise self.document.error((*where, field), f"give a number, not {value!r}")
             self._guard(where, lambda: m.spring(name, a, b, **spec))
         else:
             self._mapping(spec, where, {"force", "moment", "follows"})
             marker = self._marker(m, ends, (*where, kind))
+            if not isinstance(spec.get("follows", False), bool):
+                raise self.document.error((*where, "follows"), f"give true or false, not {spec['follows']!r}")
             self._guard(where, lambda: m.wrench(name, marker, **spec))
 
     def _marker(self, m: Mechanism, spec, where: Where) -> Marker:
@@ -206,19 +238,17 @@ class _Reader:
                 raise self.document.error(where, f"body {body!r} has no marker {label!r}; it has {known}")
             return found.markers[label or "origin"]
         spec = self._mapping(spec, where)
-        if "body" in spec:
+        if "body" in spec and not isinstance(spec["body"], list):
             spec = self._mapping(spec, where, {"body", "at", "rotation"})
-            body, at, rotation = spec["body"], spec.get("at", ()), spec.get("rotation")
+            body, at, rotation = spec["body"], spec.get("at", []), spec.get("rotation")
         elif len(spec) == 1:
             ((body, at),), rotation = spec.items(), None
-            if not isinstance(at, list) or len(at) > 3:
-                raise self.document.error(where, f"give up to three coordinates on {body!r}, such as [x, y, z]")
         else:
-            raise self.document.error(
-                where, "a marker is body.marker, {body: [x, y, z]} or {body: name, at: ..., rotation: ...}"
-            )
-        found = self._named(m, body, where)
-        return self._guard(where, lambda: found.at(*at, rotation=rotation))
+            words = "a marker is body.marker, {body: [x, y, z]} or {body: name, at: ..., rotation: ...}"
+            raise self.document.error(where, words)
+        found = self._named(m, str(body), where)
+        position = self._coordinates(at, where)
+        return self._guard(where, lambda: found.at(*position, rotation=rotation))
 
     def _named(self, m: Mechanism, name: str, where: Where) -> Body:
         for body in (m.ground, *m.bodies):
@@ -260,94 +290,3 @@ class _Reader:
 
 
 _FIELD_NAMES = {f.name for solid in SOLIDS.values() for f in fields(solid)} | set(_JointOptions.model_fields)
-
-
-# ---- writing ---------------------------------------------------------------------------------------------
-
-
-def save(mechanism: Mechanism, path: str | Path) -> None:
-    """Writes a mechanism so that `load` gives it back; the file appears whole or not at all."""
-    path = Path(path)
-    content: dict[str, Any] = {"name": mechanism.name, "gravity": list(mechanism.gravity)}
-    content["bodies"] = {body.name: _written_body(body) for body in mechanism.bodies}
-    content["joints"] = {joint.name: _written_joint(joint) for joint in mechanism.joints}
-    if mechanism.loads:
-        content["loads"] = {load.name: _written_load(load) for load in mechanism.loads}
-    text = yaml.safe_dump(_plain_numbers(content), sort_keys=False, default_flow_style=None, width=110)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def _written_body(body: Body) -> dict:
-    first, *others = body.parts
-    if first.name or any(first.position) or first.rotation is not None:
-        first, others = Part("", Lump(0.0)), body.parts
-    out: dict[str, Any] = {first.solid.kind: _written_solid(first.solid)}
-    if others:
-        out["solids"] = {part.name: _written_part(part) for part in others}
-    usual = {"origin", "start", "end"} if first.solid.kind == "rod" else {"origin"}
-    named = {n: _written_place(marker) for n, marker in body.markers.items() if n not in usual}
-    return out | ({"markers": named} if named else {})
-
-
-def _written_solid(solid: Solid) -> dict:
-    defaults = {f.name: f.default for f in fields(solid)}
-    return {n: getattr(solid, n) for n in defaults if getattr(solid, n) != defaults[n]}
-
-
-def _written_part(part: Part) -> dict:
-    out: dict[str, Any] = {part.solid.kind: _written_solid(part.solid)}
-    if any(part.position):
-        out["at"] = part.position
-    return out | ({"rotation": part.rotation} if part.rotation is not None else {})
-
-
-def _written_place(marker: Marker) -> dict:
-    out: dict[str, Any] = {"at": marker.position}
-    return out | ({"rotation": marker.rotation} if not np.array_equal(marker.rotation, np.eye(3)) else {})
-
-
-def _written_marker(marker: Marker) -> Any:
-    if marker.name is not None and marker.body.markers.get(marker.name) is marker:
-        return f"{marker.body.name}.{marker.name}"
-    place = _written_place(marker)
-    return {"body": marker.body.name, **place} if "rotation" in place else {marker.body.name: place["at"]}
-
-
-def _written_joint(joint: Joint) -> dict:
-    out: dict[str, Any] = {joint.type.name: [_written_marker(joint.a), _written_marker(joint.b)]}
-    if len(joint.axes) == 1 and not np.array_equal(joint.axes[0], (0, 0, 1)):
-        out["axis"] = joint.axes[0]
-    elif len(joint.axes) == 2:
-        out["axes"] = joint.axes
-    if any(joint.actuated):
-        named = [n for n, on in zip(joint.type.v_names, joint.actuated, strict=True) if on]
-        out["actuated"] = True if all(joint.actuated) else named
-    if any(limit is not None for limit in joint.limits):
-        out["limits"] = joint.limits
-    out |= {n: getattr(joint, n) for n in PER_FREEDOM if any(getattr(joint, n))}
-    return out | ({"pitch": joint.pitch} if joint.pitch is not None else {})
-
-
-def _written_load(load: Spring | Wrench) -> dict:
-    if isinstance(load, Spring):
-        ends = {"spring": [_written_marker(load.a), _written_marker(load.b)]}
-        return ends | {n: getattr(load, n) for n in ("stiffness", "damping", "length") if getattr(load, n)}
-    out: dict[str, Any] = {"wrench": _written_marker(load.marker)}
-    out |= {n: getattr(load, n) for n in ("force", "moment") if any(getattr(load, n))}
-    return out | ({"follows": True} if load.follows else {})
-
-
-def _plain_numbers(value: Any) -> Any:
-    """Arrays and tuples as lists, NumPy numbers as Python's."""
-    if isinstance(value, dict):
-        return {key: _plain_numbers(x) for key, x in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain_numbers(x) for x in value]
-    return value.item() if isinstance(value, np.generic) else value

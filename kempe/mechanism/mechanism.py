@@ -46,13 +46,15 @@ class Joint:
         return Helical(value(f"{self.name}.pitch")) if self.type is Helical else self.type()
 
     def paths(self, quantity: str) -> list[str]:
-        """The parameters of a quantity that every freedom has, such as `damping`."""
+        """The parameters of a quantity that every freedom has, such as `damping`; springs want an angle or a slide."""
+        if quantity in ("stiffness", "rest") and len(self.type.q_names) != len(self.type.v_names):
+            return []
         return [".".join(p for p in (self.name, freedom, quantity) if p) for freedom in self.type.v_names]
 
     @property
     def parameters(self) -> dict[str, float]:
         """Paths and values."""
-        named = {path: x for n in PER_FREEDOM for path, x in zip(self.paths(n), getattr(self, n), strict=True)}
+        named = {path: x for n in PER_FREEDOM for path, x in zip(self.paths(n), getattr(self, n), strict=False)}
         return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
 
     def frame(self, marker: Marker, value: Values) -> Moves:
@@ -81,7 +83,7 @@ class Mechanism:
         self, name: str, mass: float, com: Iterable[float] = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
     ) -> Body:
         """A body by its mass, centre of mass, and inertia about that: three principal values or a 3 x 3 matrix."""
-        return self.solid(name, Lump(mass, _numbers(com, 3, f"com of {name!r}"), _tensor(inertia, name)))  # type: ignore[arg-type]
+        return self.solid(name, Lump(mass, _numbers(com, 3, f"com of {name!r}"), tensor_entries(inertia, name)))  # type: ignore[arg-type]
 
     def rod(self, name: str, length: float, mass: float, radius: float = 0.0) -> Body:
         """A uniform rod along +x from marker `start` to marker `end`; thin unless a radius is given."""
@@ -109,9 +111,9 @@ class Mechanism:
             raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
         return self.solid(name, Plate(corners, mass, thickness))  # type: ignore[arg-type]
 
-    def solid(self, name: str, solid: Solid) -> Body:
-        """A body that is one solid of any kind; more can be added to it."""
-        body = Body(self, str(name), [Part("", solid)])
+    def solid(self, name: str, solid: Solid | None = None) -> Body:
+        """A body that is one solid of any kind, or none yet; more can be added to it."""
+        body = Body(self, str(name), [] if solid is None else [Part("", solid)])
         body.at(0.0, 0.0, 0.0, name="origin")
         self.bodies.append(body)
         return body
@@ -177,11 +179,9 @@ class Mechanism:
         """A joint of any kind by its name; the methods above are the usual way."""
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
-        for marker in (a, b):
-            if not isinstance(marker, Marker):
-                raise MechanismError(
-                    f"joint {name!r}: give two markers, such as crank.end or m.ground.at(1, 0), not {marker!r}"
-                )
+        _markers(f"joint {name!r}", a, b)
+        if (KINDS[kind] is Helical) != (pitch is not None):
+            raise MechanismError(f"joint {name!r}: a helical joint, and no other, takes a pitch (metres per radian)")
         freedoms = KINDS[kind].v_names
         values = {"damping": damping, "stiffness": stiffness, "rest": rest, "armature": armature}
         joint = Joint(
@@ -195,8 +195,9 @@ class Mechanism:
             **{n: _per_freedom(name, n, freedoms, x) for n, x in values.items()},
             pitch=None if pitch is None else float(pitch),
         )
-        if KINDS[kind] is Universal and len(joint.axes) != 2:
-            raise MechanismError(f"universal joint {name!r}: give two axes, not {len(joint.axes)}")
+        axes_taken = 2 if KINDS[kind] is Universal else 0 if kind in ("spherical", "free", "fixed") else 1
+        if len(joint.axes) != axes_taken:
+            raise MechanismError(f"{kind} joint {name!r}: it takes {axes_taken} axes, not {len(joint.axes)}")
         self.joints.append(joint)
         return joint
 
@@ -204,13 +205,16 @@ class Mechanism:
 
     def spring(self, name: str, a: Marker, b: Marker, stiffness=0.0, damping=0.0, length=0.0) -> Spring:
         """A spring and damper between two points; it pulls when longer than `length`."""
-        spring = Spring(str(name), a, b, float(stiffness), float(damping), float(length))
+        _markers(f"spring {name!r}", a, b)
+        numbers = _numbers((stiffness, damping, length), 3, f"stiffness, damping and length of spring {name!r}")
+        spring = Spring(str(name), a, b, *numbers)
         self.loads.append(spring)
         return spring
 
     def wrench(self, name: str, marker: Marker, force=(0.0, 0.0, 0.0), moment=(0.0, 0.0, 0.0), follows=False) -> Wrench:
         """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
         where = f"wrench {name!r}"
+        _markers(where, marker)
         wrench = Wrench(str(name), marker, _numbers(force, 3, where), _numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
         self.loads.append(wrench)
         return wrench
@@ -236,7 +240,7 @@ class Mechanism:
 
     def save(self, path: str | Path) -> None:
         """Writes the mechanism as YAML."""
-        from kempe.mechanism.files import save
+        from kempe.mechanism.writing import save
 
         save(self, path)
 
@@ -256,7 +260,7 @@ class Mechanism:
         """Equations of motion as native code; `parameters` stay inputs, everything else becomes a constant."""
         from kempe.model import compile_model
 
-        return compile_model(self, formulation, tuple(parameters))
+        return compile_model(self, formulation, (parameters,) if isinstance(parameters, str) else tuple(parameters))
 
     def _repr_html_(self) -> str:
         """The graph in words where there is one, else what keeps it from being one."""
@@ -269,6 +273,12 @@ class Mechanism:
         )
 
 
+def _markers(where: str, *markers) -> None:
+    for marker in markers:
+        if not isinstance(marker, Marker):
+            raise MechanismError(f"{where}: give markers, such as crank.end or m.ground.at(1, 0), not {marker!r}")
+
+
 def _numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
     try:
         numbers = tuple(float(x) for x in values)
@@ -279,8 +289,12 @@ def _numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...
     return numbers
 
 
-def _tensor(inertia: Any, name: str) -> tuple[float, ...]:
-    tensor = np.array(inertia, dtype=float)
+def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
+    """xx, yy, zz, xy, xz, yz of three principal values or a symmetric matrix."""
+    try:
+        tensor = np.array(inertia, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"body {name!r}: inertia takes numbers, not {inertia!r}") from error
     if tensor.shape == (3,):
         return (*tensor.tolist(), 0.0, 0.0, 0.0)
     if tensor.shape != (3, 3):
@@ -298,7 +312,8 @@ def _driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
     chosen = [actuated] if isinstance(actuated, str) else list(actuated)
     for freedom in chosen:
         if freedom not in freedoms:
-            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {', '.join(freedoms)}")
+            has = ", ".join(freedoms) if len(freedoms) > 1 else "one freedom, without a name: give actuated=True"
+            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {has}")
     return tuple(freedom in chosen for freedom in freedoms)
 
 
@@ -311,15 +326,15 @@ def _per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> 
             )
         return tuple(float(value.get(freedom, 0.0)) for freedom in freedoms)
     if np.ndim(value) == 0:
-        return (float(value),) * len(freedoms)
+        return _numbers((value,), 1, f"{quantity} of joint {name!r}") * len(freedoms)
     return _numbers(value, len(freedoms), f"{quantity} of joint {name!r}")
 
 
 def _limits(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, float] | None, ...]:
     if limits is None:
         return (None,) * len(freedoms)
-    if len(freedoms) == 1 and np.ndim(limits) == 1:
-        limits = [limits]
-    if len(limits) != len(freedoms):
+    if len(freedoms) == 1 and isinstance(limits, (tuple, list)) and len(limits) == 2:
+        limits = [limits] if np.ndim(limits) == 1 else limits
+    if not isinstance(limits, (tuple, list)) or len(limits) != len(freedoms):
         raise MechanismError(f"joint {name!r}: limits take (low, high) for each of {len(freedoms)} freedoms")
     return tuple(None if pair is None else _numbers(pair, 2, f"limits of joint {name!r}") for pair in limits)  # type: ignore[misc]

@@ -15,16 +15,15 @@ from kempe.compiler.compose import Composer
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.recursions import UPPER
 from kempe.dynamics.tree import Link
 from kempe.mechanism.joints import Helical
+from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Rotation, Shift, Turn
 from kempe.spatial.vectors import array, from_sx, to_sx
 
 LONG = 20  # links; a shorter tree is one block, in which everything is shared
-
-_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-_PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
 
 
 def program(equations: Equations, name: str) -> Program | None:
@@ -102,8 +101,8 @@ def numbers_of(link: Link) -> list[float]:
         found += [move.c, move.s] if isinstance(move, Turn) else list((move.r).ravel())
     found.append(link.offset)
     inertia = link.inertia
-    found += [inertia.mass, *inertia.moment, *(inertia.tensor[i, j] for i, j in _UPPER)]
-    for quantity in _PER_FREEDOM:
+    found += [inertia.mass, *inertia.moment, *(inertia.tensor[i, j] for i, j in UPPER)]
+    for quantity in PER_FREEDOM:
         found += list(getattr(link, quantity))
     if isinstance(link.kind, Helical):
         found.append(link.kind.pitch)
@@ -126,8 +125,8 @@ def with_numbers(link: Link, numbers: list) -> Link:
         else:
             placement.append(Rotation(take(9).reshape(3, 3)))
     offset, mass, moment, upper = next(rest), next(rest), take(3), take(6)
-    tensor = array(upper[_UPPER.index((min(i, j), max(i, j)))] for i in range(3) for j in range(3)).reshape(3, 3)
-    quantities = {quantity: take(link.kind.nv) for quantity in _PER_FREEDOM}
+    tensor = array(upper[UPPER.index((min(i, j), max(i, j)))] for i in range(3) for j in range(3)).reshape(3, 3)
+    quantities = {quantity: take(link.kind.nv) for quantity in PER_FREEDOM}
     kind = Helical(next(rest)) if isinstance(link.kind, Helical) else link.kind
     inertia = RigidInertia(mass, moment, tensor)
     return replace(link, placement=tuple(placement), offset=offset, inertia=inertia, kind=kind, **quantities)

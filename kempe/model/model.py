@@ -2,8 +2,11 @@
 
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property
 from html import escape
+from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -13,7 +16,7 @@ from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import FORMULATIONS, Equations
+from kempe.dynamics.equations import FORMULATIONS, Equations, Function
 from kempe.errors import MechanismError, StateError, TopologyError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
@@ -33,7 +36,10 @@ def compile_model(mechanism: Mechanism, formulation: str, parameters: tuple[str,
     findings.raise_errors()
     for finding in findings.warnings:
         warnings.warn(str(finding), stacklevel=3)
+    source, mechanism = mechanism, deepcopy(mechanism)  # what is built on later does not change this model
     known = mechanism.parameters
+    if len(set(parameters)) != len(parameters):
+        raise MechanismError(f"parameters: {', '.join(parameters)} names one twice")
     for path in parameters:
         if path not in known:
             raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
@@ -45,7 +51,7 @@ def compile_model(mechanism: Mechanism, formulation: str, parameters: tuple[str,
         raise TopologyError(
             f"mechanism {mechanism.name!r} has closed loops ({closing} close them); only trees can be compiled so far"
         )
-    return Model(Equations(found, parameters, "udu" if formulation == "auto" else formulation))
+    return Model(Equations(found, parameters, "udu" if formulation == "auto" else formulation), source)
 
 
 class Model:
@@ -56,10 +62,14 @@ class Model:
     `p_names`, and are the mechanism's own where they are not.
     """
 
-    def __init__(self, equations: Equations):
+    def __init__(self, equations: Equations, source: Mechanism):
+        """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
         self.equations = equations
         self.topology = equations.topology
         self.mechanism = self.topology.mechanism
+        self._source = source
+        self._marker_kernels: WeakKeyDictionary[Marker, dict[str, Kernel]] = WeakKeyDictionary()
+        self._bodies = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
         self._kernels: dict[str, Kernel] = {}
         tree = self.topology.tree
         self._joints: dict[str, TreeJoint] = {t.joint.name: t for t in tree}
@@ -69,7 +79,10 @@ class Model:
         self._driven = np.flatnonzero(driven)
         self.u_names = tuple(self.v_names[k] for k in self._driven)
         self.p_names = equations.parameters
-        self.p = np.array([self.mechanism.parameters[path] for path in self.p_names])
+        values = self.mechanism.parameters
+        self.p = np.array([values[path] for path in self.p_names])
+        self.p.flags.writeable = False
+        self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
         self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
         self.dof = self.nv
         self._fully_driven = self.nu == self.nv
@@ -107,9 +120,12 @@ class Model:
 
     # ---- compiling -------------------------------------------------------------------------------------
 
-    def casadi(self, name: str) -> ca.Function:
-        """A function of this model as a CasADi Function, for optimisation and the like."""
+    def casadi(self, name: str, marker: Marker | Body | str | None = None) -> ca.Function:
+        """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
+        freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
         functions = self.equations.functions()
+        if marker is not None:
+            functions = self.equations.marker_functions(self._own(self._marker(marker)))
         if name not in functions:
             raise StateError(f"there is no function {name!r}; there are {', '.join(functions)}")
         return self.equations.casadi(name, functions[name])
@@ -124,29 +140,37 @@ class Model:
             self._kernels[name] = Kernel(self.program(name))
         return self._kernels[name]
 
-    def _traced(self, function: ca.Function, described) -> Program:
-        return trace(function, outputs=dict.fromkeys(described.scalars, ()))
+    def _traced(self, function: ca.Function, described: Function) -> Program:
+        sizes = zip(described.outputs, described.kinds, strict=True)
+        shapes = {n: () if kind == "scalar" else function.size_out(n) for n, kind in sizes if kind != "vector"}
+        return trace(function, outputs=shapes)
 
     def _marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
         marker = self._marker(marker)
-        key = f"{name} {marker.body.name} {marker.position} {marker.rotation.tolist()}"
-        if key not in self._kernels:
-            described = self.equations.marker_functions(marker)[name]
-            self._kernels[key] = Kernel(self._traced(self.equations.casadi(name, described), described))
-        return self._kernels[key]
+        kernels = self._marker_kernels.setdefault(marker, {})
+        if name not in kernels:
+            described = self.equations.marker_functions(self._own(marker))[name]
+            kernels[name] = Kernel(self._traced(self.equations.casadi(name, described), described))
+        return kernels[name]
 
     def _marker(self, marker: Marker | Body | str) -> Marker:
         if isinstance(marker, str):
             name, _, label = marker.partition(".")
-            named = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
-            if name not in named:
-                raise StateError(f"there is no body {name!r}; there are {', '.join(named)}")
-            found: Marker = getattr(named[name], label or "origin")
-        else:
-            found = marker.origin if isinstance(marker, Body) else marker
-        if found.body not in self.topology.parent_of:
-            raise StateError(f"marker {found} is on a body of another mechanism")
-        return found
+            if name not in self._bodies:
+                raise StateError(f"there is no body {name!r}; there are {', '.join(self._bodies)}")
+            return getattr(self._bodies[name], label or "origin")
+        return marker.origin if isinstance(marker, Body) else marker
+
+    def _own(self, marker: Marker) -> Marker:
+        """The same marker on this model's copy of its body."""
+        if marker.body.mechanism not in (self._source, self.mechanism):
+            raise StateError(f"marker {marker} is on a body of another mechanism")
+        if marker.body.name not in self._bodies:
+            raise StateError(f"body {marker.body.name!r} was added after the mechanism was compiled; compile it again")
+        for x in marker.position:
+            if isinstance(x, str) and x not in self.equations.constant_tree.values:
+                raise StateError(f"marker {marker} refers to {x!r}, which is no parameter of this mechanism")
+        return replace(marker, body=self._bodies[marker.body.name])
 
     def _call(self, kernel: str | Kernel, *arguments, p=None):
         """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
@@ -186,7 +210,7 @@ class Model:
 
     def bias(self, q, v, p=None) -> np.ndarray:
         """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
-        return self._call("bias", q, v, p=p)
+        return self.generalized_forces(q, v, np.zeros(self.nv), p)
 
     def energy(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy."""
@@ -239,9 +263,18 @@ class Model:
     # ---- states ----------------------------------------------------------------------------------------
 
     def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
-        """A state with some joints' coordinates and rates given by name, the others at zero."""
-        q = by_name(values or {}, {n: t.q for n, t in self._joints.items()}, self.neutral(), "state")
-        v = by_name(rates or {}, {n: t.v for n, t in self._joints.items()}, np.zeros(self.nv), "rates")
+        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others at
+        zero. Quaternions are brought to length 1."""
+        q = by_name(values or {}, self._slices("q"), self.neutral(), "state")
+        v = by_name(rates or {}, self._slices("v"), np.zeros(self.nv), "rates")
+        for t in self.topology.tree:
+            if t.joint.type.q_names[:1] == ("w",):
+                length = np.linalg.norm(q[t.q][:4])
+                if not length > 0:
+                    raise StateError(
+                        f"state: the quaternion of joint {t.joint.name!r} is zero; no rotation is (1, 0, 0, 0)"
+                    )
+                q[t.q.start : t.q.start + 4] /= length
         return State(self, q, v)
 
     def neutral(self) -> np.ndarray:
@@ -249,30 +282,43 @@ class Model:
         return self._each(lambda t, kind: kind.neutral())
 
     def random_state(self, seed: int = 0) -> State:
-        """Coordinates anywhere within a turn and a metre, velocities of about one."""
+        """Coordinates anywhere within a turn and a metre, velocities of about one; limits are not looked at."""
         rng = np.random.default_rng(seed)
         q = self._each(lambda t, kind: kind.random(rng))
         return State(self, q, rng.normal(size=self.nv))
 
-    def integrate(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Where a constant velocity leads from q in unit time, on the manifold of q."""
-        return self._each(lambda t, kind: kind.integrate(np.asarray(q)[t.q], np.asarray(step)[t.v]))
+    def integrate(self, q, step) -> np.ndarray:
+        """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
+        return self._every(lambda q, step, t, kind: kind.integrate(q[t.q], step[t.v]), q, step)
 
-    def difference(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """The constant velocity that leads from start to end in unit time."""
-        return self._each(lambda t, kind: kind.difference(np.asarray(start)[t.q], np.asarray(end)[t.q]))
+    def difference(self, start, end) -> np.ndarray:
+        """The constant velocity that leads from start to end in unit time; one state or many."""
+        return self._every(lambda a, b, t, kind: kind.difference(a[t.q], b[t.q]), start, end)
+
+    def _every(self, function, *arrays) -> np.ndarray:
+        arrays = [np.asarray(x, dtype=float) for x in arrays]
+        if max(x.ndim for x in arrays) == 1:
+            return self._each(lambda t, kind: function(*arrays, t, kind))
+        count = next(len(x) for x in arrays if x.ndim > 1)
+        rows = zip(*(np.broadcast_to(x, (count, x.shape[-1])) for x in arrays), strict=True)
+        return np.array([self._each(lambda t, kind, row=row: function(*row, t, kind)) for row in rows])
 
     def _each(self, function) -> np.ndarray:
-        value = self.mechanism.parameters.__getitem__
-        parts = [function(t, t.joint.kind(value)) for t in self.topology.tree]
+        parts = [function(t, kind) for t, kind in zip(self.topology.tree, self._kinds, strict=True)]
         return np.concatenate([np.zeros(0), *parts])
+
+    def _slices(self, which: str) -> dict[str, slice]:
+        """Where each joint's entries are in q or v, and each single one by its full name."""
+        names = self.q_names if which == "q" else self.v_names
+        single = {name: slice(k, k + 1) for k, name in enumerate(names)}
+        return single | {name: getattr(t, which) for name, t in self._joints.items()}
 
     def _spread(self, tau):
         """Efforts along all freedoms, from those of the actuated ones."""
         if tau is None:
             return np.zeros(self.nv)
         if isinstance(tau, Mapping):
-            full = by_name(tau, {n: t.v for n, t in self._joints.items()}, np.zeros(self.nv), "tau")
+            full = by_name(tau, self._slices("v"), np.zeros(self.nv), "tau")
             idle = [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self._driven.tolist())]
             if idle:
                 raise StateError(f"tau: {', '.join(idle)} is not actuated; declare the joint with actuated=True")

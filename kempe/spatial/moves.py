@@ -170,7 +170,7 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
     for axis in range(3):
         i, j = (axis + 1) % 3, (axis + 2) % 3
         if abs(r[axis, axis] - 1) < 1e-15 and abs(r[i, axis]) < 1e-15 and abs(r[j, axis]) < 1e-15:
-            return () if _is_unit(r[i, i]) and r[i, i] > 0 else (Turn(axis, *_clean(r[i, i], r[j, i])),)
+            return () if abs(r[j, i]) < 1e-15 and r[i, i] > 0 else (Turn(axis, *_clean(r[i, i], r[j, i])),)
     tilt = math.atan2(math.hypot(r[0, 2], r[1, 2]), r[2, 2])
     if math.sin(tilt) < 1e-12:  # z is reversed: one turn about z, half a turn about x
         first, last = math.atan2(r[1, 0], r[0, 0]), 0.0
@@ -178,10 +178,6 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
         first, last = math.atan2(r[0, 2], -r[1, 2]), math.atan2(r[2, 0], r[2, 1])
     angles = ((2, first), (0, tilt), (2, last))
     return tuple(Turn(axis, *_clean(math.cos(a), math.sin(a))) for axis, a in angles if abs(a) > 1e-15)
-
-
-def _is_unit(x: float) -> bool:
-    return abs(abs(x) - 1) < 1e-15
 
 
 def _clean(c: float, s: float) -> tuple[float, float]:

@@ -58,19 +58,6 @@ def logarithm(q: np.ndarray) -> np.ndarray:
     return 2 * math.atan2(size, q[0]) / size * q[1:]
 
 
-def from_matrix(r: np.ndarray) -> np.ndarray:
-    """The quaternion of a rotation matrix, w >= 0; floats only."""
-    # The largest of the four squares is far from zero: divide by it.
-    squares = 1 + np.array([r[0, 0] + r[1, 1] + r[2, 2], r[0, 0] - r[1, 1] - r[2, 2],
-                            r[1, 1] - r[0, 0] - r[2, 2], r[2, 2] - r[0, 0] - r[1, 1]])  # fmt: skip
-    pairs = {(0, 1): r[2, 1] - r[1, 2], (0, 2): r[0, 2] - r[2, 0], (0, 3): r[1, 0] - r[0, 1],
-             (1, 2): r[0, 1] + r[1, 0], (1, 3): r[0, 2] + r[2, 0], (2, 3): r[1, 2] + r[2, 1]}  # fmt: skip
-    k = int(np.argmax(squares))
-    q = np.array([squares[k] if i == k else pairs[min(i, k), max(i, k)] for i in range(4)])
-    q /= 2 * math.sqrt(squares[k])
-    return -q if q[0] < 0 else q
-
-
 def conjugate(q: Vector) -> Vector:
     """The inverse of a unit quaternion."""
     return array((q[0], -q[1], -q[2], -q[3]))

@@ -81,6 +81,13 @@ def sqrt(x: Scalar) -> Scalar:
     return ca.sqrt(x) if isinstance(x, ca.SX) else math.sqrt(x)
 
 
+def divided(x: Scalar, y: Scalar) -> Scalar:
+    """x / y, and 0 where y is 0."""
+    if isinstance(y, ca.SX):
+        return ca.if_else(y == 0, 0, x / ca.if_else(y == 0, 1, y))
+    return x / y if y else 0.0 * x
+
+
 def zeros(*shape: int) -> np.ndarray:
     """Exact zeros."""
     return np.zeros(shape)

@@ -4,8 +4,8 @@ Problem. Bodies and joints form a graph. Equations of motion want a tree that ha
 over close loops.
 
 Must. One tree per mechanism, the same for every formulation. A joint that is helical, or carries armature, stiffness,
-limits or an actuator, stays in the tree, since what it carries acts on a coordinate. The order of coordinates follows
-the order in which joints were written down, as far as parents come before children.
+damping, limits or an actuator, stays in the tree, since what it carries acts on a coordinate. The order of coordinates
+follows the order in which joints were written down, as far as parents come before children.
 
 Should. Few closure rows (cut joints of many freedoms first) and short chains (cut far from the ground).
 

@@ -39,6 +39,10 @@ def test_everything_at_once():
     m.rod("rod", 1.0, 1.0)
     m.body("bad", 1.0, inertia=(1, 1, 3))
     m.rod("", math.nan, 1.0)
+    m.rod("loose", 1.0, 1.0)
+    m.box("box", (1, -1, 1), 1.0).add("a.b", Hub(1.0, (0, 0, 0)), rotation=2 * np.eye(3), at=(math.nan, 0, 0))
+    m.plate("flat", [(0, 0), (1, 1), (2, 2)], 1.0)
+    m.rod("1e5", 1.0, 1.0)
     m.sphere("ball", 0.1, -1.0)
     words = "\n".join(said(m))
     for part in (
@@ -49,6 +53,14 @@ def test_everything_at_once():
         "'bad': its principal moments 1, 1, 3 kg m^2 break the triangle inequality",
         "joint 'A': its axis is zero",
         "its lower limit 2 is above its upper limit 1",
+        "nothing connects rod, bad, , loose, box, flat, 1e5, ball to the ground",
+        "box.size.y: is -1",
+        "'a.b': a name must not contain a dot",
+        "the axis of the hub is zero",
+        "the axes of solid 'a.b' are not a rotation",
+        "solid 'a.b' has a coordinate that is nan",
+        "the outline of the plate encloses no area",
+        "'1e5': the name looks like a number",
     ):
         assert part in words
     with pytest.raises(MechanismError, match=r"the name is used 2 times.*break the triangle inequality"):
@@ -108,6 +120,42 @@ def test_axes_of_a_universal_joint():
     body = m.box("box", (1, 1, 1), 1.0)
     m.universal("U", m.bodies[0].end, body.at(), axes=((1, 0, 0), (1, 1, 0)))
     assert said(m) == ["joint 'U': its two axes are not perpendicular; a universal joint's are"]
+
+
+def test_small_things_are_not_weightless():
+    """Turning and sliding are not compared with each other."""
+    m = Mechanism("speck")
+    m.free("F", m.ground.at(), m.sphere("speck", 1e-5, 1e-9).origin)
+    assert m.check()
+
+
+def test_markers_nobody_uses_are_looked_at():
+    m = pendulum()
+    m.bodies[0].at("rod.lenght", 0, name="hook")
+    assert "refers to 'rod.lenght'" in said(m)[0]
+
+
+def test_limits_on_a_ball_joint():
+    m = pendulum()
+    m.spherical("S", m.bodies[0].end, m.box("box", (1, 1, 1), 1.0).origin, limits=[(0, 1)] * 3)
+    assert "has no angle a limit could hold" in said(m)[0]
+
+
+def test_masses_on_the_ground():
+    m = pendulum()
+    m.ground.point_mass("anvil", 100.0, (0, 0, 0))
+    assert said(m, "warning") == ["body 'ground': it has solids, whose inertia has no effect"]
+
+
+def test_a_long_mechanism_is_checked_quickly():
+    """A thousand rods whose markers all refer to parameters."""
+    m = Mechanism("long", gravity=(0, -9.81, 0))
+    last = m.ground.at()
+    for k in range(1000):
+        rod = m.rod(f"rod{k}", 0.1, 0.1, radius=0.01)
+        m.revolute(f"joint{k}", last, rod.start)
+        last = rod.end
+    assert m.check()
 
 
 def test_a_spring_on_a_ball_joint():

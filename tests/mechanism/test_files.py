@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from kempe.errors import FileError
+from kempe.errors import FileError, MechanismError
 from kempe.mechanism.bodies import Hub, Rod
-from kempe.mechanism.files import load, save
+from kempe.mechanism.files import load
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism
+from kempe.mechanism.writing import save
 from tests.dynamics.test_counts import puma
 from tests.mechanisms import random_tree
 
@@ -81,6 +82,11 @@ def test_every_solid_marker_and_option_reads_back_the_same(tmp_path):
     m.sphere("sphere", 0.2, 3.0)
     m.plate("plate", [(0, 0), (1, 0), (0, 1)], 2.0, thickness=0.01)
     m.body("body", 2.0, (0.1, 0, 0), [[1, 0.1, 0], [0.1, 1, 0], [0, 0, 1]])
+    m.ground.at(1, 0, 2, name="pivot")
+    m.ground.at(0, 0, 0, rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]], name="turned")
+    m.planar("P", m.ground.turned, m.bodies[3].origin, normal=(1, 0, 0))
+    m.fixed("F", m.ground.pivot, m.body("weird", 1.0).at(1, 2, 3))
+    m.revolute("W", m.ground.pivot, m.bodies[-1].at(0, 1))
     box.at(1, 2, 3, rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]], name="hook")
     m.revolute("A", m.ground.at(0, 1), rod.start, axis=(0, 1, 0), limits=(-1, 1), damping=0.1, armature=0.2)
     m.cylindrical("B", rod.end, box.hook, actuated=["slide"], limits=[None, (-1, 2)], stiffness=(1, 2), rest=(0.1, 0.2))
@@ -116,9 +122,32 @@ def test_the_puma_reads_back_the_same(tmp_path):
         ("bodies:", "bodys:", r"line 3, bodys: not known here"),
         ("  C:", "  B:", r"line 10, joints\.B: this key is already used above"),
         ("[0, -9.81, 0]", "[0, -9.81]", "line 2, gravity: .*give 3 numbers, not 2"),
-        ("actuated: true", "actuated: maybe", r"line 8, joints\.A\.actuated: .*'maybe'"),
+        ("actuated: true", "actuated: maybe", "line 8, joints.*no freedom 'maybe' to actuate; it has one freedom"),
         ("actuated: true", "powered: true", r"line 8, joints\.A.*: .*not permitted"),
         ("[1, 0]", "[1, 0, 0, 0]", "line 11, .*up to three coordinates"),
+        ("[1, 0]", "[null, 0]", "line 11, .*up to three coordinates"),
+        ("mass: 1.5", "mass: true", r"line 4, bodies\.crank\.rod\.mass: give a number, not true"),
+        (
+            "[crank.end, coupler.start]}",
+            "[crank.end, coupler.start], axes: [[1, 0, 0]]}",
+            "a revolute joint has no axes; it takes axis",
+        ),
+        (
+            "[crank.end, coupler.start]}",
+            "[crank.end, coupler.start], pitch: 1}",
+            "a helical joint, and no other, takes a pitch",
+        ),
+        (
+            "rod: {length: 0.3, mass: 1.5}",
+            "body: {mass: 1, inertia: [a, b, c]}",
+            r"line 4, bodies\.crank\.body\.inertia: .*takes numbers",
+        ),
+        (
+            "rod: {length: 0.3, mass: 1.5}",
+            "body: {mass: 1, inertia: [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}",
+            "not symmetric",
+        ),
+        ("name: four-bar", "name: &loop [*loop]", "nested too deeply"),
         ("{ground: [1, 0]}", "{ground: 1, crank: 2}", "line 11, .*a marker is"),
         ("{rod: {length: 0.3, mass: 1.5}}", "[1, 2]", r"line 4, bodies\.crank: should hold named entries"),
         ("name: four-bar", "name: [", "line .*: not YAML"),
@@ -129,6 +158,28 @@ def test_mistakes_are_told_with_line_and_field(written, old, new, message):
     with pytest.raises(FileError, match=message) as error:
         load(path)
     assert str(error.value).startswith(str(path))
+
+
+def test_names_are_taken_as_they_are_written(written):
+    assert load(written(FOUR_BAR.replace("four-bar", "yes"))).name == "yes"
+    m = load(written(FOUR_BAR.replace("crank", "body")))
+    assert m.bodies[0].name == "body"
+
+
+def test_two_parts_of_one_name_are_not_saved(tmp_path):
+    m = Mechanism("m")
+    m.rod("rod", 1.0, 1.0)
+    m.rod("rod", 2.0, 1.0)
+    with pytest.raises(MechanismError, match="two of its parts are called 'rod'"):
+        save(m, tmp_path / "m.yaml")
+
+
+def test_standard_markers_cannot_be_moved():
+    m = Mechanism("m")
+    rod = m.rod("rod", 1.0, 1.0)
+    for name in ("end", "name", "parts", "at"):
+        with pytest.raises(MechanismError, match="is already used"):
+            rod.at(0.5, 0, 0, name=name)
 
 
 def test_files_that_are_not_there_or_not_text(tmp_path):

@@ -111,7 +111,7 @@ class TestMistakesLeaveNothingBehind:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda m, r: m.revolute("A", m.ground.at(), r), "give two markers"),
+            (lambda m, r: m.revolute("A", m.ground.at(), r), "give markers, such as crank.end"),
             (
                 lambda m, r: m.revolute("A", m.ground.at(), r.start, axis=(0, 1)),
                 "axis of joint 'A': give 3 numbers, not 2",
@@ -124,7 +124,7 @@ class TestMistakesLeaveNothingBehind:
             (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping=(1, 2, 3)), "give 2 numbers, not 3"),
             (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping={"spin": 1}), "names no freedom 'spin'"),
             (lambda m, r: m.joint("hinge", "A", m.ground.at(), r.start), "no kind 'hinge'"),
-            (lambda m, r: m.universal("A", m.ground.at(), r.start, axes=((1, 0, 0),)), "give two axes"),
+            (lambda m, r: m.universal("A", m.ground.at(), r.start, axes=((1, 0, 0),)), "it takes 2 axes, not 1"),
             (lambda m, r: m.body("b", 1.0, inertia=(1, 2)), "three principal values or a 3 x 3 matrix"),
             (lambda m, r: m.body("b", 1.0, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), "not symmetric"),
             (lambda m, r: m.plate("b", [(0, 0), (1, 0)], 1.0), "at least three corners"),

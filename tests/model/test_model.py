@@ -220,7 +220,12 @@ class TestNamesAndStates:
         assert state["S"].tolist() == [1, 0, 0, 0]
         assert state.rate("S").tolist() == [1, 2, 3]
         assert repr(state).startswith("State(C.angle = 0.1")
-        with pytest.raises(StateError, match="no joint 'X'; there are C, S"):
+        assert model.state({"C.slide": 0.3}, rates={"S.wy": 2.0}).v.tolist() == [0, 0, 0, 2, 0]
+        assert model.state({"C.slide": 0.3})["C"].tolist() == [0, 0.3]
+        assert model.state({"S": (1, 1, 0, 0)})["S"].tolist() == pytest.approx([0.5**0.5, 0.5**0.5, 0, 0])
+        with pytest.raises(StateError, match="quaternion of joint 'S' is zero"):
+            model.state({"S": (0, 0, 0, 0)})
+        with pytest.raises(StateError, match="no joint 'X'; there are"):
             model.state({"X": 1})
         with pytest.raises(StateError, match="'S' takes 4 numbers, not 2"):
             model.state({"S": (1, 2)})
@@ -241,6 +246,7 @@ class TestNamesAndStates:
         state = model.random_state(0)
         one = model.forward_dynamics(state.q, state.v, [2.0])
         assert np.array_equal(one, model.forward_dynamics(state.q, state.v, {"C": (0.0, 2.0)}))
+        assert np.array_equal(one, model.forward_dynamics(state.q, state.v, {"C.slide": 2.0}))
         assert model.forward_dynamics(np.array([state.q] * 3), state.v, np.full((3, 1), 2.0)).shape == (3, 5)
         with pytest.raises(StateError, match=r"C\.angle is not actuated"):
             model.forward_dynamics(state.q, state.v, {"C": (1.0, 2.0)})
@@ -255,6 +261,10 @@ class TestNamesAndStates:
         np.testing.assert_allclose(
             np.abs(model.integrate(start, model.difference(start, end))), np.abs(end), atol=1e-12
         )
+        starts, steps = np.array([start, end]), np.array([[0.1] * 5, [0.2] * 5])
+        many = model.integrate(starts, steps)
+        assert np.array_equal(many[1], model.integrate(end, steps[1]))
+        np.testing.assert_allclose(model.difference(starts, many), steps, atol=1e-12)
         assert np.linalg.norm(model.random_state(5).q[2:]) == pytest.approx(1)
         assert np.array_equal(model.random_state(5).q, model.random_state(5).q)
 
@@ -269,6 +279,64 @@ class TestNamesAndStates:
             model.pose(self.make().mechanism.bodies[0].end, q)
         with pytest.raises(StateError, match="no body 'c'; there are ground, a, b"):
             model.pose("c", q)
+
+
+def test_matrices_of_one_row_or_column_stay_matrices():
+    one = Mechanism.from_dh("arm", a=[0.5], b=[0.1], alpha=[0], mass=[1], gravity=(0, -9.81, 0))
+    model = one.compile(parameters=["link1.arm.mass"])
+    q, v, a = np.random.default_rng(0).normal(size=(3, 1))
+    assert model.mass_matrix(q).shape == (1, 1)
+    assert model.jacobian("link1.end", q).shape == (6, 1)
+    np.testing.assert_allclose(model.jacobian("link1.end", q) @ v, model.twist("link1.end", q, v))
+    assert [x.shape for x in model.forward_dynamics_derivatives(q, v, a)] == [(1, 1)] * 4
+    assert model.mass_matrix(np.zeros((5, 1))).shape == (5, 1, 1)
+
+
+def test_a_model_is_of_the_mechanism_as_it_was():
+    m = arm(2)
+    model, q = m.compile(parameters="link1.arm.mass"), np.zeros(2)
+    before = model.mass_matrix(q)
+    m.bodies[1].point_mass("late", 5.0, (1, 0, 0))
+    assert model.energy(q, np.ones(2))[0] == pytest.approx(before.sum() / 2)
+    later = m.rod("later", 1.0, 1.0)
+    with pytest.raises(StateError, match="'later' was added after the mechanism was compiled"):
+        model.pose(later.end, q)
+    np.testing.assert_allclose(model.pose(m.bodies[1].end, q)[1], arm(2).compile().pose("link2.end", q)[1])
+
+
+def test_kinematics_for_casadi():
+    model = arm(2).compile()
+    f = model.casadi("jacobian", "link2.end")
+    np.testing.assert_allclose(np.array(f([0.1, 0.2])), model.jacobian("link2.end", np.array([0.1, 0.2])), atol=1e-12)
+
+
+def test_a_spring_whose_ends_meet():
+    m = Mechanism("m", gravity=(0, -9.81, 0))
+    rod = m.rod("rod", 1.0, 1.0)
+    m.revolute("A", m.ground.at(), rod.start)
+    m.spring("s", m.ground.at(1, 0), rod.end, stiffness=10.0, damping=1.0, length=0.2)
+    model = m.compile()
+    free = Mechanism("m", gravity=(0, -9.81, 0))
+    free.revolute("A", free.ground.at(), free.rod("rod", 1.0, 1.0).start)
+    assert model.forward_dynamics([0.0], [1.0]) == free.compile().forward_dynamics([0.0], [1.0])
+    assert np.isfinite(model.forward_dynamics([1e-9], [1.0])).all()
+
+
+def test_lengths_of_dh_links_as_parameters():
+    """The inertia and the next joint both follow."""
+    table = {"b": [0.1, 0.2], "alpha": [0.3, 0.4], "mass": [1, 2], "payload": [0, 0.3]}
+    model = Mechanism.from_dh("arm", a=[0.5, 0.6], **table).compile(parameters=["link1.arm.length", "link2.arm.length"])
+    q = np.array([0.3, 0.4])
+    # Longer rods of the same masses: the table spreads the mass over the whole length, so masses are put in by hand.
+    other = Mechanism.from_dh("arm", a=[0.9, 0.8], **table)
+    masses = {"link1.riser.mass": 1 / 6, "link1.arm.mass": 5 / 6, "link2.riser.mass": 0.5, "link2.arm.mass": 1.5}
+    reference = other.compile(parameters=list(masses))
+    np.testing.assert_allclose(
+        model.mass_matrix(q, p=[0.9, 0.8]), reference.mass_matrix(q, p=list(masses.values())), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.pose("link2.end", q, p=[0.9, 0.8])[1], reference.pose("link2.end", q)[1], atol=1e-14
+    )
 
 
 def test_what_a_model_says_of_itself():
