@@ -24,6 +24,8 @@ from kempe.model import blocks
 from kempe.model.state import State, by_name
 from kempe.topology.tree import TreeJoint, topology
 
+PASSIVE = 1e-7  # an effort this small beside the others counts as none
+
 PAPER = (
     "A. Mohan and S. K. Saha, A recursive, numerically stable, and efficient simulation algorithm for serial robots, "
     "Multibody System Dynamics 17 (2007) 291-319."
@@ -191,18 +193,27 @@ class Model:
         return self._call("forward_dynamics", q, v, tau, p=p)
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
-        """The effort along every freedom (nv), actuated or not, that gives accelerations a."""
+        """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name)."""
+        if isinstance(a, dict):
+            a = by_name(a, self._slices("v"), np.zeros(self.nv), "accelerations")
         return self._call("generalized_forces", q, v, a, p=p)
 
     def inverse_dynamics(self, q, v, a, p=None) -> np.ndarray:
-        """Efforts of the actuated freedoms (nu) that give accelerations a; all freedoms must be actuated."""
-        if not self._fully_driven:
-            idle = [n for k, n in enumerate(self.v_names) if k not in set(self._driven.tolist())]
+        """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
+        would need an effort too."""
+        full = self.generalized_forces(q, v, a, p)
+        if self._fully_driven:
+            return full
+        idle = np.setdiff1d(np.arange(self.nv), self._driven)
+        needed = np.abs(full[..., idle]).reshape(-1, len(idle)).max(axis=0, initial=0.0)
+        scale = max(np.abs(full).max(initial=0.0), np.abs(self.bias(q, v, p)).max(initial=0.0))
+        if (needed > PASSIVE * scale).any():
+            k = int(needed.argmax())
             raise StateError(
-                f"{self.mechanism.name!r} is not actuated along {', '.join(idle)}, so not every acceleration can be "
-                "had; generalized_forces gives what every freedom would need"
+                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is not "
+                "actuated; generalized_forces gives what every freedom would need"
             )
-        return self.generalized_forces(q, v, a, p)
+        return full[..., self._driven]
 
     def mass_matrix(self, q, p=None) -> np.ndarray:
         """The generalized inertia matrix (nv, nv)."""

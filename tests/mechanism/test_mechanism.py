@@ -193,6 +193,11 @@ class TestDenavitHartenberg:
         np.testing.assert_allclose(rotation, total[:3, :3], atol=1e-12)
         np.testing.assert_allclose(position, total[:3, 3], atol=1e-12)
 
+    def test_a_sliding_link_moves_as_one(self):
+        """Eq. 11a of the paper lets the riser stand still; a link of mass m that slides has kinetic energy m v^2 / 2."""
+        arm = Mechanism.from_dh("slide", a=[0.4], b=[0.3], alpha=[0.2], mass=[2.0], payload=[0.5], kind=["prismatic"])
+        assert arm.compile().energy([0.7], [3.0])[0] == pytest.approx(2.5 * 9 / 2)
+
     def test_all_joints_are_actuated_and_named(self):
         table = {"a": [1, 1], "b": [0, 0], "alpha": [0, 0], "mass": [1, 1]}
         model = Mechanism.from_dh("arm", **table, gravity=(0, -9.81, 0)).compile()

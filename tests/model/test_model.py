@@ -252,8 +252,16 @@ class TestNamesAndStates:
             model.forward_dynamics(state.q, state.v, {"C": (1.0, 2.0)})
         with pytest.raises(StateError, match=r"it takes 1 entries \(C\.slide\)"):
             model.forward_dynamics(state.q, state.v, [1.0, 2.0])
-        with pytest.raises(StateError, match=r"not actuated along C\.angle, S\.wx"):
+        np.testing.assert_allclose(model.inverse_dynamics(state.q, state.v, one), [2.0], rtol=1e-9)
+        many = model.forward_dynamics(np.array([state.q] * 3), state.v, np.array([[1.0], [2.0], [3.0]]))
+        back = model.inverse_dynamics(np.array([state.q] * 3), state.v, many)
+        np.testing.assert_allclose(back, [[1.0], [2.0], [3.0]], rtol=1e-9)
+        with pytest.raises(
+            StateError, match=r"would need an effort of .* along (C\.angle|S\.w.), which is not actuated"
+        ):
             model.inverse_dynamics(state.q, state.v, np.zeros(5))
+        by_name = model.generalized_forces(state.q, state.v, {"S": (1, 2, 3)})
+        assert np.array_equal(by_name, model.generalized_forces(state.q, state.v, np.array([0.0, 0, 1, 2, 3])))
 
     def test_steps(self):
         model = self.make()
