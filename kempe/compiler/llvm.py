@@ -31,7 +31,7 @@ class Emitter:
     def __init__(self, lanes: int = 1):
         self.lanes = lanes
         self.real, self.integer, self.mask = (self._wide(t) for t in ("double", "i64", "i1"))
-        self._suffix = "f64" if lanes == 1 else f"v{lanes}f64"
+        self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
         self._declared: set[str] = set()
         self._globals: list[str] = []
         self._functions: list[str] = []
@@ -277,7 +277,7 @@ class _BlockWriter:
         return name
 
     def _call(self, intrinsic: str, *values: str) -> str:
-        real, suffix = self.on.real, self.on._suffix
+        real, suffix = self.on.real, self.on.suffix
         self.on.declare(f"{real} @llvm.{intrinsic}.{suffix}({', '.join([real] * len(values))})")
         return f"call {real} @llvm.{intrinsic}.{suffix}({', '.join(f'{real} {v}' for v in values)})"
 

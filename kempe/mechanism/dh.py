@@ -17,6 +17,8 @@ from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Hub, Length, PointMass, Rod
 from kempe.mechanism.mechanism import Mechanism
 
+Column = float | Iterable[float]
+KINDS = {"revolute": "revolute", "prismatic": "prismatic", "R": "revolute", "P": "prismatic"}
 _X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # a rod's x along the link's z
 
 
@@ -33,25 +35,21 @@ def _about_z(angle: float) -> np.ndarray:
 def from_dh(
     name: str,
     a: Iterable[float],
-    b: Iterable[float],
-    alpha: Iterable[float],
-    mass: Iterable[float],
-    hub: Iterable[float] | None = None,
-    payload: Iterable[float] | None = None,
-    kind: Iterable[str] | None = None,
-    theta: Iterable[float] | None = None,
+    b: Column,
+    alpha: Column,
+    mass: Column,
+    hub: Column = 0.0,
+    payload: Column = 0.0,
+    kind: str | Iterable[str] = "revolute",
+    theta: Column = 0.0,
     gravity: Iterable[float] = (0.0, 0.0, -9.81),
 ) -> Mechanism:
-    """The arm; joints `joint1`.. all actuated, bodies `link1`..; `kind` lists "revolute" or "prismatic"; `theta` the
-    constant angles of prismatic joints (and offsets of revolute ones)."""
-    columns: dict[str, list] = {"a": list(a), "b": list(b), "alpha": list(alpha), "mass": list(mass)}
-    n = len(columns["a"])
-    columns |= {
-        "hub": [0.0] * n if hub is None else list(hub),
-        "payload": [0.0] * n if payload is None else list(payload),
-        "kind": ["revolute"] * n if kind is None else list(kind),
-        "theta": [0.0] * n if theta is None else list(theta),
-    }
+    """The arm; joints `joint1`.. all actuated, bodies `link1`... Each column has a number per link, or one for all;
+    `kind` is "revolute" or "prismatic" (R or P), `theta` the constant angles of prismatic joints, offsets of others."""
+    a = list(a)
+    n = len(a)
+    given = {"a": a, "b": b, "alpha": alpha, "mass": mass, "hub": hub, "payload": payload, "kind": kind, "theta": theta}
+    columns = {label: _column(x, n) for label, x in given.items()}
     for label, column in columns.items():
         if len(column) != n:
             raise MechanismError(f"from_dh {name!r}: {label} has {len(column)} entries, a has {n}")
@@ -59,22 +57,33 @@ def from_dh(
     before = arm.ground.at()
     for i in range(n):
         row = {label: column[i] for label, column in columns.items()}
-        link = _link(arm, i + 1, row)
-        if row["kind"] not in ("revolute", "prismatic"):
+        kind_name = KINDS.get(row.pop("kind"))
+        if kind_name is None:
             raise MechanismError(
-                f"from_dh {name!r}: joint {i + 1} is {row['kind']!r}; revolute and prismatic are known"
+                f"from_dh {name!r}: joint {i + 1} is {columns['kind'][i]!r}; known are {', '.join(KINDS)}"
             )
+        try:
+            row = {label: float(x) for label, x in row.items()}
+        except (TypeError, ValueError) as error:
+            raise MechanismError(f"from_dh {name!r}: link {i + 1} has an entry that is no number ({error})") from error
+        link = _link(arm, i + 1, row)
         # The constant angle belongs to the fixed side, so that q = 0 is theta.
-        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(float(row["theta"])))
-        arm.joint(row["kind"], f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
-        before = link.at(*_end(link), rotation=_about_x(float(row["alpha"])), name="end")
+        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(row["theta"]))
+        arm.joint(kind_name, f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
+        before = link.at(*_end(link), rotation=_about_x(row["alpha"]), name="end")
     return arm
 
 
-def _link(arm: Mechanism, number: int, row: dict) -> Body:
-    name, a, b, mass = f"link{number}", float(row["a"]), float(row["b"]), float(row["mass"])
+def _column(x, count: int) -> list:
+    """A list as it is, one number or kind for all links, or a text of one letter a link."""
+    if isinstance(x, (int, float)) or (isinstance(x, str) and x in KINDS):
+        return [x] * count
+    return list(x)
+
+
+def _link(arm: Mechanism, number: int, row: dict[str, float]) -> Body:
+    name, a, b, mass = f"link{number}", row["a"], row["b"], row["mass"]
     total = abs(a) + abs(b)
-    hub, payload = float(row["hub"]), float(row["payload"])
     link = arm.solid(name)
     # The part along z, then the part along x; a part of length zero is left out, and a link without length is a point.
     if b:
@@ -83,10 +92,10 @@ def _link(arm: Mechanism, number: int, row: dict) -> Body:
         link.add("arm", Rod(a, mass * abs(a) / total), at=(0.0, 0.0, _end(link)[2]))
     if not total:
         link.add("point", PointMass(mass))
-    if hub:
-        link.add("hub", Hub(hub))
-    if payload:
-        link.point_mass("payload", payload, _end(link))
+    if row["hub"]:
+        link.add("hub", Hub(row["hub"]))
+    if row["payload"]:
+        link.point_mass("payload", row["payload"], _end(link))
     return link
 
 

@@ -210,8 +210,8 @@ class Model:
         if (needed > PASSIVE * scale).any():
             k = int(needed.argmax())
             raise StateError(
-                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is not "
-                "actuated; generalized_forces gives what every freedom would need"
+                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is "
+                "not actuated; generalized_forces gives what every freedom would need"
             )
         return full[..., self._driven]
 

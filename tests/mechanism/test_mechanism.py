@@ -194,9 +194,17 @@ class TestDenavitHartenberg:
         np.testing.assert_allclose(position, total[:3, 3], atol=1e-12)
 
     def test_a_sliding_link_moves_as_one(self):
-        """Eq. 11a of the paper lets the riser stand still; a link of mass m that slides has kinetic energy m v^2 / 2."""
+        """Eq. 11a of the paper lets the riser stand still; a link that slides as one has energy m v^2 / 2."""
         arm = Mechanism.from_dh("slide", a=[0.4], b=[0.3], alpha=[0.2], mass=[2.0], payload=[0.5], kind=["prismatic"])
         assert arm.compile().energy([0.7], [3.0])[0] == pytest.approx(2.5 * 9 / 2)
+
+    def test_one_number_for_all_links_and_letters_for_kinds(self):
+        one = Mechanism.from_dh("arm", a=[1, 1], b=0.1, alpha=0.2, mass=2.0, kind="RP")
+        two = Mechanism.from_dh(
+            "arm", a=[1, 1], b=[0.1] * 2, alpha=[0.2] * 2, mass=[2.0] * 2, kind=["revolute", "prismatic"]
+        )
+        assert one.parameters == two.parameters
+        assert [j.type for j in one.joints] == [j.type for j in two.joints]
 
     def test_all_joints_are_actuated_and_named(self):
         table = {"a": [1, 1], "b": [0, 0], "alpha": [0, 0], "mass": [1, 1]}
@@ -205,7 +213,11 @@ class TestDenavitHartenberg:
 
     @pytest.mark.parametrize(
         ("change", "message"),
-        [({"b": [1]}, "b has 1 entries, a has 2"), ({"kind": ["revolute", "ball"]}, "joint 2 is 'ball'")],
+        [
+            ({"b": [1]}, "b has 1 entries, a has 2"),
+            ({"kind": ["revolute", "ball"]}, "joint 2 is 'ball'"),
+            ({"mass": [1, "x"]}, "link 2 has an entry that is no number"),
+        ],
     )
     def test_mistakes(self, change, message):
         table = {"a": [1, 1], "b": [0, 0], "alpha": [0, 0], "mass": [1, 1]} | change
