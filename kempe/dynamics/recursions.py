@@ -91,9 +91,7 @@ def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, 
     s_alpha, s_a = link.bias(posture, v)
     alpha = alpha + cross(omega, joint_spin) + s_alpha + angular @ vdot
     a = a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a + linear @ vdot
-    n, f = link.inertia.wrench(alpha, a)
-    more_n, more_f = link.inertia.gyration(omega)
-    return posture, omega, alpha, a, n + more_n, f + more_f
+    return posture, omega, alpha, a, *link.inertia.motion_wrench(omega, alpha, a)
 
 
 def handed_on(link: Link, posture, moment, force, q, v, vdot) -> tuple[Vector, ...]:

@@ -12,7 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.spatial.moves import Moves, Shift
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, centripetal, cross, gyroscopic, scaled, skew
+from kempe.spatial.vectors import (
+    Matrix,
+    Scalar,
+    Vector,
+    array,
+    cross,
+    gyroscopic,
+    is_zero,
+    scaled,
+    skew,
+    swing,
+    swing_matrix,
+)
 
 
 @dataclass(frozen=True)
@@ -31,8 +43,23 @@ class RigidInertia:
         return self.tensor @ alpha + cross(self.moment, a), scaled(self.mass, a) + cross(alpha, self.moment)
 
     def gyration(self, omega: Vector) -> tuple[Vector, Vector]:
-        """The wrench that a spin takes without any acceleration of the origin: omega x I omega, omega x (omega x h)."""
-        return gyroscopic(self.tensor, omega), centripetal(omega, self.moment)
+        """The wrench that a spin takes without any acceleration: omega x I omega, omega x (omega x h)."""
+        return gyroscopic(self.tensor, omega), swing(omega, np.zeros(3), self.moment)
+
+    def motion_wrench(self, omega: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """The wrench that a motion takes: that of its accelerations, and of its spin.
+
+        I alpha + omega x I omega is also the integral of r x B r, by the second moments of mass, I = tr(s) 1 - s, and
+        the matrix B of the motion: fewer products, unless s has more entries than I (a hub's has).
+        """
+        trace = self.tensor[0, 0] + self.tensor[1, 1] + self.tensor[2, 2]
+        second = scaled(0.5 * trace, np.eye(3)) - self.tensor
+        if _entries(second) <= _entries(self.tensor):
+            m = swing_matrix(omega, alpha) @ second
+            moment = array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
+        else:
+            moment = self.tensor @ alpha + gyroscopic(self.tensor, omega)
+        return moment + cross(self.moment, a), scaled(self.mass, a) + swing(omega, alpha, self.moment)
 
     def back(self, moves: Moves) -> "RigidInertia":
         """The same inertia at the frame the moves start from."""
@@ -86,6 +113,11 @@ class ArticulatedInertia:
             else:
                 j, h, m = move.matrix_back(j), move.matrix_back(h), move.matrix_back(m)
         return ArticulatedInertia(j, h, m)
+
+
+def _entries(m: Matrix) -> int:
+    """How many entries are not exact zeros."""
+    return sum(not is_zero(x) for x in m.flat)
 
 
 def _symmetric_product(n: Matrix, r: Matrix) -> Matrix:

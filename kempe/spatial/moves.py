@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, centripetal, cross, is_zero
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, is_zero, swing
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def acceleration_along(moves: Moves, omega: Vector, alpha: Vector, a: Vector) ->
     """Angular acceleration, and that of the origin, from frame to frame of a body that turns with omega."""
     for move in moves:
         if isinstance(move, Shift):
-            a = a + cross(alpha, move.r) + centripetal(omega, move.r)
+            a = a + swing(omega, alpha, move.r)
         else:
             omega, alpha, a = move.along(omega), move.along(alpha), move.along(a)
     return alpha, a

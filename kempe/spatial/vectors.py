@@ -105,11 +105,16 @@ def cross(a: Vector, b: Vector) -> Vector:
     return array((a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]))
 
 
-def centripetal(omega: Vector, r: Vector) -> Vector:
-    """omega x (omega x r), by the products of omega's components, which other vectors on the same body share."""
-    (x, y, z), (a, b, c) = omega, r
+def swing_matrix(omega: Vector, alpha: Vector) -> Matrix:
+    """B = [alpha] + [omega][omega]: a point at r of a body is accelerated by B r against the body's origin."""
+    (x, y, z), (u, v, w) = omega, alpha
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    return array((xy * b + xz * c - (yy + zz) * a, xy * a + yz * c - (xx + zz) * b, xz * a + yz * b - (xx + yy) * c))
+    return matrix(((-(yy + zz), xy - w, xz + v), (xy + w, -(xx + zz), yz - u), (xz - v, yz + u, -(xx + yy))))
+
+
+def swing(omega: Vector, alpha: Vector, r: Vector) -> Vector:
+    """alpha x r + omega x (omega x r), by the matrix that all points of the body share."""
+    return swing_matrix(omega, alpha) @ r
 
 
 def gyroscopic(tensor: Matrix, omega: Vector) -> Vector:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kempe.spatial import moves as mv
 from kempe.spatial import quaternions
 from kempe.spatial.inertia import ArticulatedInertia, RigidInertia
-from kempe.spatial.vectors import array, centripetal, from_sx, gyroscopic, skew, to_sx
+from kempe.spatial.vectors import array, from_sx, gyroscopic, skew, swing, to_sx
 from tests.mechanisms import random_rotation, random_tensor
 
 seeds = st.integers(0, 10**6)
@@ -106,7 +106,13 @@ def test_products_of_spins(seed):
     rng = np.random.default_rng(seed)
     omega, r = rng.normal(size=(2, 3))
     tensor = random_tensor(rng, 2.0)
-    np.testing.assert_allclose(centripetal(omega, r), np.cross(omega, np.cross(omega, r)), atol=1e-13)
+    alpha, a = rng.normal(size=(2, 3))
+    np.testing.assert_allclose(
+        swing(omega, alpha, r), np.cross(alpha, r) + np.cross(omega, np.cross(omega, r)), atol=1e-13
+    )
+    body = RigidInertia.at_com(1.7, r, tensor)
+    parts = np.add(body.wrench(alpha, a), body.gyration(omega))
+    np.testing.assert_allclose(body.motion_wrench(omega, alpha, a), parts, atol=1e-12)
     np.testing.assert_allclose(gyroscopic(tensor, omega), np.cross(omega, tensor @ omega), atol=1e-13)
 
 
