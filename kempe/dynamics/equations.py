@@ -15,7 +15,7 @@ import numpy as np
 from kempe.dynamics import kinematics, recursions
 from kempe.dynamics.tree import Tree, build
 from kempe.mechanism.bodies import Marker
-from kempe.spatial.vectors import from_sx, symbols, to_sx
+from kempe.spatial.vectors import array, from_sx, symbols, to_sx
 from kempe.topology.tree import Topology
 
 FORMULATIONS = {
@@ -59,9 +59,9 @@ class Equations:
 
     def tree(self, p) -> Tree:
         """The tree with parameters put in."""
-        return (
-            build(self.topology, dict(zip(self.parameters, p, strict=True))) if self.parameters else self.constant_tree
-        )
+        if not self.parameters:
+            return self.constant_tree
+        return build(self.topology, dict(zip(self.parameters, p, strict=True)))
 
     def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
         """Accelerations by the chosen formulation."""
@@ -103,7 +103,11 @@ class Equations:
             return (ca.jacobian(to_sx(twist(eq, tree, q, from_sx(v))[0]), v),)
 
         def jacobian_rate(eq, tree, q, v):
-            return (_rate(jacobian, eq, tree, q, v)[0],)
+            free, direction = symbols("q", eq.topology.nq), ca.SX.sym("qdot", eq.topology.nq)
+            (j,) = jacobian(eq, tree, free)
+            rate = ca.reshape(ca.jtimes(ca.vec(j), to_sx(free), direction), j.shape)
+            old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(kinematics.rates(tree, q, v)))
+            return (ca.substitute(rate, old, new),)
 
         def acceleration(eq, tree, q, v, a):
             j, rate = jacobian(eq, tree, q)[0], jacobian_rate(eq, tree, q, v)[0]
@@ -151,8 +155,8 @@ def _rates(eq, tree, q, v):
 
 def _energy(eq, tree, q, v):
     found = kinematics.frames(tree, q, v)
-    return [to_sx(np.array([x], dtype=object)) for x in
-            (kinematics.kinetic_energy(tree, found, v), kinematics.potential_energy(tree, found, q))]  # fmt: skip
+    energies = kinematics.kinetic_energy(tree, found, v), kinematics.potential_energy(tree, found, q)
+    return [array([energy]) for energy in energies]
 
 
 def _momentum(eq, tree, q, v):
@@ -167,19 +171,6 @@ def _tangent(eq: Equations, tree, q) -> ca.SX:
     """dq/dv: how coordinates move with each velocity."""
     v = ca.SX.sym("v", eq.topology.nv)
     return ca.jacobian(to_sx(kinematics.rates(tree, q, from_sx(v))), v)
-
-
-def _rate(function, eq, tree, q, v) -> list[ca.SX]:
-    """The time derivatives of a function of q along v."""
-    free = symbols("q", eq.topology.nq)
-    value = [x if isinstance(x, ca.SX) else to_sx(x) for x in function(eq, tree, free)]
-    qdot = to_sx(kinematics.rates(tree, q, v))
-    out = []
-    for x in value:
-        d = ca.SX.sym("d", eq.topology.nq)
-        flow = ca.reshape(ca.jtimes(ca.vec(x), to_sx(free), d), x.shape)
-        out.append(ca.substitute(ca.substitute(flow, d, qdot), to_sx(free), to_sx(q)))
-    return out
 
 
 def _inverse_derivatives(eq: Equations, tree, q, v, a, p):

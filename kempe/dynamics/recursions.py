@@ -94,8 +94,10 @@ def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, 
     return posture, omega, alpha, a, *link.inertia.motion_wrench(omega, alpha, a)
 
 
-def handed_on(link: Link, posture, moment, force, q, v, vdot) -> tuple[Vector, ...]:
-    """The inward step of inverse dynamics: the efforts at the joint, and the wrench on the parent."""
+def handed_on(link: Link, posture, n_above, f_above, n_own, f_own, q, v, vdot) -> tuple[Vector, ...]:
+    """The inward step of inverse dynamics: the efforts at the joint, and the wrench on the parent, from the wrenches
+    of what the link carries and its own."""
+    moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
     along = [dot(w, moment) + dot(x, force) for w, x in zip(angular.T, linear.T, strict=True)]
     rotors = [i * a for i, a in zip(link.armature, vdot, strict=True)]
@@ -133,11 +135,13 @@ def rnea(tree: Tree, q: Vector, v: Vector, vdot: Vector, external=None, run: Run
         seen.append(run(accelerated, link, *above, q[at.q], v[at.v], vdot[at.v]))
     wrenches = _without(external, [step[4:6] for step in seen])
     tau: list = [None] * len(tree.links)
+    carried: list = [None] * len(tree.links)
     for k in range(len(tree.links) - 1, -1, -1):
         link, parent, at = tree.links[k], tree.parents[k], tree.joints[k]
-        tau[k], n, f = run(handed_on, link, seen[k][0], *wrenches[k], q[at.q], v[at.v], vdot[at.v])
+        above = carried[k] or (zeros(3), zeros(3))
+        tau[k], *more = run(handed_on, link, seen[k][0], *above, *wrenches[k], q[at.q], v[at.v], vdot[at.v])
         if parent >= 0:
-            wrenches[parent] = run(added, link, *wrenches[parent], n, f)
+            carried[parent] = run(added, link, *carried[parent], *more) if carried[parent] else more
     return _joined(tau)
 
 
