@@ -23,14 +23,14 @@ PI_2 = (
     float.fromhex("0x1.1701b839a2520p-88"),
 )
 
-# Minimax on |r| <= pi/4: sin r = r + r^3 SIN(r^2) to 2^-57 of sin r, cos r = 1 - r^2/2 + r^4 COS(r^2) to 2^-59.
+# Minimax on |r| <= pi/4: sin r = r - r^3 SIN(r^2) to 2^-57 of sin r, cos r = 1 - r^2/2 + r^4 COS(r^2) to 2^-59.
 SIN = (
-    -0.16666666666666632,
-    0.008333333333322425,
-    -0.00019841269829816966,
-    2.7557313695231406e-06,
-    -2.505075865398963e-08,
-    1.5896827967938434e-10,
+    0.16666666666666632,
+    -0.008333333333322425,
+    0.00019841269829816966,
+    -2.7557313695231406e-06,
+    2.505075865398963e-08,
+    -1.5896827967938434e-10,
 )
 COS = (
     0.0416666666666666,
@@ -41,7 +41,6 @@ COS = (
     -1.1359669916495849e-11,
 )
 REACH = 0.8  # a little beyond pi/4, where rounding of k may put r; the polynomials still hold there
-TINY = 2.0**-27  # below, sin x is x to the last bit, and so keeps the sign of zero
 
 
 def _two_difference(a: Term, b: Term) -> tuple[Term, Term]:
@@ -65,35 +64,33 @@ def _reduce(x: Term) -> tuple[Term, Term, Term]:
 
 
 def _kernels(r: Term, tail: Term) -> tuple[Term, Term]:
-    """sin and cos of r + tail for |r| <= pi/4."""
+    """sin and cos of r + tail for |r| <= pi/4; the sine of -0 is -0."""
     z = r * r
     half = 0.5 * z
-    sine = r + fma(r * z, polynomial(z, SIN), fnma(half, tail, tail))
-    # cos: 1 - z/2 with the errors of z and of the difference put back.
-    z_error = fms(r, r, z)
+    sine = r - fma(r * z, polynomial(z, SIN), fms(half, tail, tail))
+    # cos: 1 - z/2 with the rounding of the difference put back.
     head = 1.0 - half
     head_error = (1.0 - head) - half
-    small = fms(z * z, polynomial(z, COS), fma(r, tail, 0.5 * z_error))
-    return sine, head + (head_error + small)
+    return sine, head + fma(z * z, polynomial(z, COS), fnma(r, tail, head_error))
 
 
 def _quarter_turns(k: Term) -> tuple[Term, Term]:
-    """cos and sin of k pi/2: 1, 0, -1, 0 and 0, 1, 0, -1."""
+    """cos and -sin of k pi/2: 1, 0, -1, 0 and 0, -1, 0, 1."""
     quarter = fnma(floor(0.25 * k), 4.0, k)
-    return abs(quarter - 2.0) - 1.0, 1.0 - abs(quarter - 1.0)
+    return abs(quarter - 2.0) - 1.0, abs(quarter - 1.0) - 1.0
 
 
 def sine(x: Term) -> Term:
     """sin x."""
     k, r, tail = _reduce(x)
     sin_r, cos_r = _kernels(r, tail)
-    c, s = _quarter_turns(k)  # one of them is 0, so nothing rounds
-    return where(abs(x) < TINY, x, fma(sin_r, c, cos_r * s))
+    c, minus_s = _quarter_turns(k)  # one of them is 0, so nothing rounds
+    return fms(sin_r, c, cos_r * minus_s)
 
 
 def cosine(x: Term) -> Term:
     """cos x."""
     k, r, tail = _reduce(x)
     sin_r, cos_r = _kernels(r, tail)
-    c, s = _quarter_turns(k)
-    return fms(cos_r, c, sin_r * s)
+    c, minus_s = _quarter_turns(k)
+    return fma(cos_r, c, sin_r * minus_s)
