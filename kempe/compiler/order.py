@@ -5,8 +5,8 @@ fit costs a store and a load. Must: the same instructions, operands before users
 
 Discussion. Greedy, from the first instruction on: of those whose operands are ready, take the one that ends the most
 lives (operands used for the last time, less its own result), and of equals the one with the longest chain of
-instructions waiting for it. Measured on the forward dynamics of a 6R arm: 114 values alive at most instead of 170, and
-5 per cent less time.
+instructions waiting for it. Of an arm's forward dynamics a third fewer values are then alive at once, which
+`tests/compiler/test_passes.py` counts.
 """
 
 import heapq

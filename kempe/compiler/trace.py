@@ -123,7 +123,7 @@ def _named_results(name: str, returned, outputs) -> dict[str, ca.SX]:
         results = dict(zip(names, values, strict=True))
     try:
         return {n: ca.SX(value) for n, value in results.items()}
-    except NotImplementedError as error:
+    except NotImplementedError as error:  # so CasADi says that no conversion fits
         raise TraceError(
             f"tracing {name!r}: it must return CasADi SX values, not {type(returned).__name__}; "
             "use casadi's functions (casadi.sin, casadi.vertcat) on its arguments"

@@ -3,16 +3,15 @@
 At q = 0 the two frames coincide. Each kind has a canonical axis (z for turning and sliding, x then y for the universal
 joint); a joint about another axis turns both of its frames so that the canonical one lies along it.
 
-The contract, with all vectors in b's axes unless said otherwise; a posture p is what the others need of q (cosines and
-sines, a rotation matrix), computed once:
+The contract, with all vectors in b's axes unless said otherwise:
 
-    posture(q)      p
+    posture(q)      p, what the others need of q, computed once: cosines and sines, a rotation matrix
     moves(p)        from frame a to frame b
     subspace(p)     S: columns of angular and of linear velocity of b relative to a, one per freedom
     bias(p, v)      dS/dt v, the derivative taken in b's axes
     complement(p)   T: columns [moment; force] a joint of this kind can transmit, T^T S = 0
     rates(q, v)     dq/dt
-    integrate, difference, neutral, random: steps on the manifold of q
+    normalized, integrate, difference, neutral, random: the manifold of q
 """
 
 import math
@@ -74,6 +73,10 @@ class JointKind(ABC):
     def neutral(self) -> np.ndarray:
         """The coordinates at which the frames coincide."""
         return np.zeros(self.nq)
+
+    def normalized(self, q: np.ndarray) -> np.ndarray:
+        """The nearest coordinates on the manifold; NaN where there are none."""
+        return q
 
     def integrate(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Where a constant velocity leads from q in unit time."""
@@ -270,8 +273,11 @@ class Spherical(JointKind):
 
     def integrate(self, q, step):
         """A turn about a fixed axis."""
-        new = quaternions.product(q, quaternions.exponential(step))
-        return new / np.linalg.norm(new)
+        return self.normalized(quaternions.product(q, quaternions.exponential(step)))
+
+    def normalized(self, q):
+        """A quaternion of length 1."""
+        return quaternions.normalized(q)
 
     def difference(self, start, end):
         """The rotation vector between them."""
@@ -279,8 +285,7 @@ class Spherical(JointKind):
 
     def random(self, rng):
         """Any rotation, all alike."""
-        q = rng.normal(size=4)
-        return q / np.linalg.norm(q)
+        return self.normalized(rng.normal(size=4))
 
 
 @dataclass(frozen=True)
@@ -352,7 +357,11 @@ class Free(JointKind):
         turn, slide = step[:3], step[3:]
         new = quaternions.product(q[:4], quaternions.exponential(turn))
         moved = quaternions.to_matrix(q[:4]) @ (quaternions.screw_matrix(turn) @ slide)
-        return np.concatenate([new / np.linalg.norm(new), q[4:] + moved])
+        return self.normalized(np.concatenate([new, q[4:] + moved]))
+
+    def normalized(self, q):
+        """A quaternion of length 1; any position."""
+        return np.concatenate([quaternions.normalized(q[:4]), q[4:]])
 
     def difference(self, start, end):
         """The screw motion between them."""
@@ -362,8 +371,7 @@ class Free(JointKind):
 
     def random(self, rng):
         """Any rotation, within a metre either way."""
-        q = rng.normal(size=4)
-        return np.concatenate([q / np.linalg.norm(q), rng.uniform(-1, 1, 3)])
+        return self.normalized(np.concatenate([rng.normal(size=4), rng.uniform(-1, 1, 3)]))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ that each call brings along.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -132,15 +132,7 @@ def with_numbers(link: Link, numbers: list) -> Link:
     return replace(link, placement=tuple(placement), offset=offset, inertia=inertia, kind=kind, **quantities)
 
 
-@dataclass(frozen=True)
-class _Structure:
+def _structure(link: Link) -> tuple:
     """All of a link that is not a number."""
-
-    kind: type
-    reversed: bool
-    moves: tuple
-
-
-def _structure(link: Link) -> _Structure:
     moves = tuple((type(m), m.axis if isinstance(m, Turn) else None) for m in link.placement)
-    return _Structure(type(link.kind), link.reversed, moves)
+    return type(link.kind), link.reversed, moves

@@ -278,14 +278,10 @@ class Model:
         zero. Quaternions are brought to length 1."""
         q = by_name(values or {}, self._slices("q"), self.neutral(), "state")
         v = by_name(rates or {}, self._slices("v"), np.zeros(self.nv), "rates")
+        q = self._each(lambda t, kind: kind.normalized(q[t.q]))
         for t in self.topology.tree:
-            if t.joint.type.q_names[:1] == ("w",):
-                length = np.linalg.norm(q[t.q][:4])
-                if not length > 0:
-                    raise StateError(
-                        f"state: the quaternion of joint {t.joint.name!r} is zero; no rotation is (1, 0, 0, 0)"
-                    )
-                q[t.q.start : t.q.start + 4] /= length
+            if not np.isfinite(q[t.q]).all():
+                raise StateError(f"state: joint {t.joint.name!r} has a zero quaternion, or numbers that are not finite")
         return State(self, q, v)
 
     def neutral(self) -> np.ndarray:

@@ -58,6 +58,12 @@ def logarithm(q: np.ndarray) -> np.ndarray:
     return 2 * math.atan2(size, q[0]) / size * q[1:]
 
 
+def normalized(q: np.ndarray) -> np.ndarray:
+    """The same rotation by a quaternion of length 1; NaN for zero."""
+    length = float(np.linalg.norm(q))
+    return q / length if length else np.full(4, np.nan)
+
+
 def conjugate(q: Vector) -> Vector:
     """The inverse of a unit quaternion."""
     return array((q[0], -q[1], -q[2], -q[3]))

@@ -13,9 +13,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from kempe.compiler import gate
+from kempe.compiler import gate, native
 from kempe.compiler.interpret import interpret
-from kempe.compiler.kernel import WORTH_RELEASING, Kernel
+from kempe.compiler.kernel import Kernel
+from kempe.compiler.program import Port
 from kempe.compiler.trace import trace
 from kempe.errors import ArgumentError, CompileError
 from tests.compiler.chains import chain_of_squares
@@ -295,29 +296,56 @@ class TestThreads:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.stdout == f"{sum(range(2, 18))}\n", done.stderr
 
-    @pytest.mark.parametrize("batched", [False, True])
-    def test_the_lock_is_released_while_it_works(self, batched):
-        """While one call runs in another thread, this one goes on; were the lock held, it could not."""
-        steps = 400 if batched else 3_000_000
-        chain = Kernel(chain_of_squares(2000 if not batched else steps))
-        assert chain.program.length > 0
-        x = np.full((30_000, 3), 0.5) if batched else np.full(3, 0.5)
-        running, progress = threading.Event(), []
 
-        def work():
-            running.set()
-            for _ in range(1 if batched else 1000):
-                chain(x)
-            running.clear()
+class TestLock:
+    """Whether the interpreter's lock is held is asked by code run in a kernel's place: Python's own function tells."""
 
-        thread = threading.Thread(target=work)
-        thread.start()
-        running.wait()
-        while running.is_set():
-            progress.append(None)
-        thread.join()
-        assert len(progress) > 10
-        assert chain.program.length >= WORTH_RELEASING or batched
+    PROBE = """
+        declare i32 @PyGILState_Check()
+        define void @one(ptr %inputs, ptr %outputs, ptr %work) {
+          %held = call i32 @PyGILState_Check()
+          %number = sitofp i32 %held to double
+          %out = load ptr, ptr %outputs
+          store double %number, ptr %out
+          ret void
+        }
+        define void @many(i64 %n, ptr %inputs, ptr %in.strides, ptr %outputs, ptr %out.strides, ptr %work) {
+          call void @one(ptr %inputs, ptr %outputs, ptr %work)
+          ret void
+        }
+    """
+
+    @pytest.fixture
+    def probe(self):
+        check = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
+        return native.Code(native.object_code(self.PROBE), ("one", "many"), {"PyGILState_Check": check})
+
+    @pytest.mark.parametrize("release", [False, True])
+    def test_the_gate_does_as_it_is_told(self, probe, release):
+        out = np.full(1, -1.0)
+        one = gate.gate().enter(gate.table(probe.address("one"), [], [Port("held", (1,))], 0, release))
+        assert one(out) == 0
+        assert out[0] == (not release)
+        out[0] = -1.0
+        gate.gate().invoke(np.array([probe.address("many"), 1, 0, release, 0, 0]), np.empty(16), out)
+        assert out[0] == (not release)
+
+    def test_kernels_release_it_for_long_work_only(self):
+        def releases(kernel):
+            return bool(kernel._enter.__self__[4])
+
+        assert not releases(kernel)
+        assert releases(Kernel(chain_of_squares(2000)))
+        assert releases(Kernel(trace(lambda x: ca.sin(x), {"x": 100})))  # sines count for what they take
+        assert releases(Kernel(trace(lambda x: x.T, {"x": (50, 50)})))  # and so does copying
+
+    @pytest.mark.parametrize(("states", "released"), [(2, False), (5000, True)])
+    def test_batches_release_it_for_many_states_only(self, monkeypatch, states, released):
+        told = []
+        opened = gate.gate()
+        monkeypatch.setattr(opened, "invoke", lambda numbers, *arrays: told.append(bool(numbers[3])))
+        kernel(T, np.zeros((states, 3)), V, M)
+        assert told == [released]
 
 
 class TestOtherCompiledCode:

@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.trees import given_phi
 from kempe.compiler.count import count
-from kempe.compiler.trace import trace
-from kempe.dynamics.recursions import udu_solve
-from kempe.dynamics.tree import build
 from kempe.mechanism.mechanism import Mechanism
-from kempe.spatial.vectors import from_sx, to_sx
 from tests.mechanisms import arm
 
 GOLDEN = Path(__file__).with_name("counts.json")
@@ -29,14 +26,6 @@ def puma() -> Mechanism:
         mass=[10.521, 15.7612, 8.767, 0, 0, 0],
         hub=[0, 0, 0, 0.181, 0.0735, 0.0141],
     )
-
-
-def given_phi(mechanism: Mechanism) -> tuple[int, int]:
-    """Multiplications and divisions, and additions, of joint accelerations from phi: as the paper counts."""
-    tree = build(mechanism.topology())
-    n = tree.topology.nv
-    counts = count(trace(lambda q, phi: to_sx(udu_solve(tree, from_sx(q), from_sx(phi))), {"q": n, "phi": n}))
-    return counts.multiplications + counts.divisions, counts.additions
 
 
 def measured() -> dict[str, list[int]]:

@@ -223,7 +223,7 @@ class TestNamesAndStates:
         assert model.state({"C.slide": 0.3}, rates={"S.wy": 2.0}).v.tolist() == [0, 0, 0, 2, 0]
         assert model.state({"C.slide": 0.3})["C"].tolist() == [0, 0.3]
         assert model.state({"S": (1, 1, 0, 0)})["S"].tolist() == pytest.approx([0.5**0.5, 0.5**0.5, 0, 0])
-        with pytest.raises(StateError, match="quaternion of joint 'S' is zero"):
+        with pytest.raises(StateError, match="joint 'S' has a zero quaternion"):
             model.state({"S": (0, 0, 0, 0)})
         with pytest.raises(StateError, match="no joint 'X'; there are"):
             model.state({"X": 1})
