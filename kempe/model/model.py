@@ -334,9 +334,8 @@ class Model:
             return tau
         given = np.asarray(tau, dtype=float)
         if given.shape[-1:] != (self.nu,):
-            raise StateError(
-                f"tau has shape {given.shape}; it takes {self.nu} entries ({', '.join(self.u_names) or 'none'})"
-            )
+            takes = f"{self.nu} entries ({', '.join(self.u_names)})" if self.nu else "none: no joint has actuated=True"
+            raise StateError(f"tau has shape {given.shape}; it takes {takes}")
         full = np.zeros((*given.shape[:-1], self.nv))
         full[..., self._driven] = given
         return full

@@ -252,6 +252,10 @@ class TestNamesAndStates:
             model.forward_dynamics(state.q, state.v, {"C": (1.0, 2.0)})
         with pytest.raises(StateError, match=r"it takes 1 entries \(C\.slide\)"):
             model.forward_dynamics(state.q, state.v, [1.0, 2.0])
+        passive = Mechanism("passive", gravity=(0, -9.81, 0))
+        passive.revolute("A", passive.ground.at(), passive.rod("rod", 1.0, 1.0).start)
+        with pytest.raises(StateError, match="it takes none: no joint has actuated=True"):
+            passive.compile().forward_dynamics([0.0], [0.0], [1.0])
         np.testing.assert_allclose(model.inverse_dynamics(state.q, state.v, one), [2.0], rtol=1e-9)
         many = model.forward_dynamics(np.array([state.q] * 3), state.v, np.array([[1.0], [2.0], [3.0]]))
         back = model.inverse_dynamics(np.array([state.q] * 3), state.v, many)
