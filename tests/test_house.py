@@ -15,18 +15,29 @@ MODULES = sorted(ROOT.rglob("*.py"))
 # Data flows one way: a part of the house may import the parts named here, and itself.
 MAY_IMPORT = {
     "errors": set(),
+    "whole": set(),
     "compiler": {"errors"},
     "spatial": {"errors"},
-    "mechanism": {"spatial", "errors"},
+    "mechanism": {"spatial", "errors", "whole"},
     "topology": {"mechanism", "spatial", "errors"},
     "dynamics": {"topology", "mechanism", "spatial", "errors"},
     "analyze": {"dynamics", "topology", "mechanism", "spatial", "errors"},
     "model": {"analyze", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
+    "control": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
+    "results": {"model", "mechanism", "errors", "whole"},
+    "simulate": {"results", "control", "model", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
+    "view": {"model", "mechanism", "topology", "spatial", "errors", "whole"},
+    "gallery": {"results", "simulate", "control", "model", "analyze", "topology", "mechanism", "errors", "whole"},
     "demo": {"compiler", "errors"},
-    "cli": {"demo", "errors"},
+    "cli": {"demo", "gallery", "view", "results", "model", "analyze", "topology", "mechanism", "errors", "whole"},
 }
-# Methods of Mechanism that hand it on to later stages; they import when they are called.
-DOORS = {"mechanism/mechanism.py": {"analyze", "model", "topology"}}
+# Methods that hand an object on to later stages; they import when they are called.
+DOORS = {
+    "mechanism/mechanism.py": {"analyze", "model", "topology"},
+    "model/model.py": {"simulate", "results", "control"},
+    "model/state.py": {"view"},
+    "results/trajectory.py": {"view"},
+}
 HEAVY = ("casadi", "llvmlite", "numba", "scipy", "matplotlib", "typer", "rich", "numpy")
 
 

@@ -52,16 +52,16 @@ class _JointOptions(BaseModel):
 class _Document:
     """A YAML file as plain data, with the line of every entry."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, content: str):
         self.path = path
         self._lines: dict[Where, int] = {}
         self._texts: dict[Where, str] = {}
         try:
-            node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+            node = yaml.compose(content, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             raise FileError(f"{path}, line {line}: not YAML: {error.problem}") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except yaml.YAMLError as error:
             raise FileError(f"{path}: not YAML: {error}") from error
         self.data = self._plain(node, ()) if node is not None else None
 
@@ -111,10 +111,17 @@ def load(path: str | Path) -> Mechanism:
     """The mechanism of a YAML file."""
     path = Path(path)
     try:
-        document = _Document(path)
+        content = path.read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    return _Reader(document).mechanism()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not YAML: {error}") from error
+    return parse(content, path)
+
+
+def parse(content: str, path: Path) -> Mechanism:
+    """The mechanism of a file's text; the path is for its name and for complaints."""
+    return _Reader(_Document(path, content)).mechanism()
 
 
 class _Reader:

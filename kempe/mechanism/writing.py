@@ -1,7 +1,5 @@
 """Mechanisms written as YAML files, so that reading gives them back."""
 
-import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,16 @@ from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Marker, Part, Solid
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM, Joint, Mechanism
+from kempe.whole import write_whole
 
 
 def save(mechanism: Mechanism, path: str | Path) -> None:
     """Writes a mechanism so that `load` gives it back; the file appears whole or not at all."""
-    path = Path(path)
+    write_whole(path, text(mechanism))
+
+
+def text(mechanism: Mechanism) -> str:
+    """A mechanism as the YAML of a file."""
     names = [part.name for part in (*mechanism.bodies, *mechanism.joints, *mechanism.loads)]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -32,15 +35,7 @@ def save(mechanism: Mechanism, path: str | Path) -> None:
     content["joints"] = {joint.name: _written_joint(joint) for joint in mechanism.joints}
     if mechanism.loads:
         content["loads"] = {load.name: _written_load(load) for load in mechanism.loads}
-    text = yaml.safe_dump(_plain_numbers(content), sort_keys=False, default_flow_style=None, width=110)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    return yaml.safe_dump(_plain_numbers(content), sort_keys=False, default_flow_style=None, width=110)
 
 
 def _written_body(body: Body) -> dict:

@@ -1,0 +1,57 @@
+"""Outcome: how a run ended, when, because of what, and what to do about it."""
+
+from dataclasses import dataclass
+
+FINISHED = "finished"
+EVENT = "event"
+SINGULAR = "singular"
+STEP_TOO_SMALL = "step too small"
+NON_FINITE = "non-finite"
+INTERRUPTED = "interrupted"
+KINDS = (FINISHED, EVENT, SINGULAR, STEP_TOO_SMALL, NON_FINITE, INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    kind: finished, event, singular, step too small, non-finite or interrupted.
+    t: when, in seconds of simulated time.
+    names: the joints, coordinates or events it is about.
+    message: what happened, in a sentence; remedy: what to do about it, empty where nothing needs doing.
+    """
+
+    kind: str
+    t: float
+    names: tuple[str, ...] = ()
+    message: str = ""
+    remedy: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to the end that was asked for."""
+        return self.kind == FINISHED
+
+    def __str__(self) -> str:
+        return "; ".join(part for part in (self.message, self.remedy) if part)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time."""
+
+    method: str = ""
+    evaluations: int = 0
+    steps: int = 0
+    rejected: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happened: its name, when, and the coordinates and velocities then."""
+
+    name: str
+    t: float
+    q: tuple[float, ...]
+    v: tuple[float, ...]
