@@ -3,7 +3,6 @@
 Names load when they are first used, so that `import kempe` stays light.
 """
 
-from importlib import import_module
 from math import pi
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from kempe.compiler.kernel import Kernel
     from kempe.compiler.program import Program
     from kempe.compiler.trace import trace
+    from kempe.control import motions
     from kempe.errors import KempeError
     from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
     from kempe.mechanism.files import load
@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 deg = pi / 180  # radians in a degree: 30 * kp.deg
 mm = 1e-3  # metres in a millimetre
 
-# Every public name that is loaded when it is first used, and the module it lives in.
+# Every public name that is loaded when it is first used, and the module or package it lives in.
 _HOME = {
     "Composer": "kempe.compiler.compose",
     "Counts": "kempe.compiler.count",
@@ -39,6 +39,7 @@ _HOME = {
     "count": "kempe.compiler.count",
     "interpret": "kempe.compiler.interpret",
     "load": "kempe.mechanism.files",
+    "motions": "kempe.control",
     "trace": "kempe.compiler.trace",
 } | dict.fromkeys(("Box", "Cylinder", "Hub", "Lump", "Plate", "PointMass", "Rod", "Sphere"), "kempe.mechanism.bodies")
 
@@ -65,6 +66,7 @@ __all__ = [
     "interpret",
     "load",
     "mm",
+    "motions",
     "trace",
 ]
 
@@ -72,7 +74,7 @@ __all__ = [
 def __getattr__(name: str):
     if name not in _HOME:
         raise AttributeError(f"kempe has no {name!r}; it has {', '.join(__all__)}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(__import__(_HOME[name], fromlist=[name]), name)  # as `from .. import name` does, modules included
     globals()[name] = value
     return value
 

@@ -35,3 +35,7 @@ class TopologyError(KempeError):
 
 class StateError(KempeError, ValueError):
     """A state, velocity or effort does not fit a model."""
+
+
+class MotionError(KempeError, ValueError):
+    """A desired motion, or a table over time, contradicts itself or does not fit another."""

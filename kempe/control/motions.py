@@ -1,0 +1,269 @@
+"""Desired motions, one function each: `kp.motions.cycloidal({"A": (0, 1)}, duration=2)`.
+
+Values are by joint, or by single coordinate ("slide.angle"); a joint of several coordinates takes a sequence wherever a
+joint of one takes a number. `a.then(b)`, `a & b` and `a.shifted(t)` make new motions of these.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from kempe.control.motion import Closed, Motion, Polynomial, then
+from kempe.control.piecewise import Piecewise, check_times
+from kempe.control.places import entry
+from kempe.errors import MotionError
+
+__all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
+
+Pairs = Mapping[str, Any]  # by name: (first, last), each a number or, for joints of several coordinates, a sequence
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cycloidal(Closed):
+    """S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop multibody
+    systems, Mechanics of Structures and Machines 29 (2001), eq. 35."""
+
+    first: np.ndarray
+    last: np.ndarray
+
+    def formula(self, t, sin, cos):
+        """First + rise s, s = tau - sin(2 pi tau) / (2 pi)."""
+        length, rise, turn = self.duration - self.begin, self.last - self.first, 2 * math.pi
+        tau = t / length
+        s, ds, dds = tau - sin(turn * tau) / turn, 1 - cos(turn * tau), turn * sin(turn * tau)  # eq. 35
+        return s * rise + self.first, ds * (rise / length), dds * (rise / length**2)
+
+    @property
+    def breaks(self):
+        """None: rates and accelerations begin and end at zero."""
+        return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sinusoidal(Closed):
+    """Swings about a mean."""
+
+    mean: np.ndarray
+    amplitude: np.ndarray
+    frequency: float
+    phase: float
+
+    def formula(self, t, sin, cos):
+        """Mean + amplitude sin(omega t + phase)."""
+        omega = 2 * math.pi * self.frequency
+        s, c = sin(omega * t + self.phase), cos(omega * t + self.phase)
+        swing = self.amplitude
+        return s * swing + self.mean, c * (omega * swing), s * (-(omega**2) * swing)
+
+    @property
+    def breaks(self):
+        """Both ends: a swing has a rate where it has no acceleration."""
+        ends = np.array(self.span)
+        return ends[np.isfinite(ends) & self.amplitude.any()]
+
+
+def cycloidal(values: Pairs, duration: float) -> Motion:
+    """From first to last value, at rest and without acceleration at both ends."""
+    names, (first, last) = _entries(values, 2, "cycloidal", "a pair (first, last)")
+    return Cycloidal(names, 0.0, _positive(duration, "cycloidal: duration"), first, last)
+
+
+def quintic(values: Pairs, duration: float, rates: Pairs | None = None, accelerations: Pairs | None = None) -> Motion:
+    """From first to last value by a polynomial of degree 5; rates and accelerations at both ends, zero if not given."""
+    names, (x0, x1) = _entries(values, 2, "quintic", "a pair (first, last)")
+    length = _positive(duration, "quintic: duration")
+    v0, v1 = _filled(rates, names, "quintic: rates") * length
+    a0, a1 = _filled(accelerations, names, "quintic: accelerations") * length**2
+    # In tau = t / length: what x0, v0, a0 leave to be done at the end is the business of the three highest powers.
+    x, v, a = x1 - x0 - v0 - a0 / 2, v1 - v0 - a0, a1 - a0
+    powers = x0, v0, a0 / 2, 10 * x - 4 * v + a / 2, -15 * x + 7 * v - a, 6 * x - 3 * v + a / 2
+    return Polynomial(
+        names, Piecewise(np.array([0.0, length]), np.array([[c / length**k for k, c in enumerate(powers)]]))
+    )
+
+
+def trapezoidal(
+    values: Pairs,
+    duration: float | None = None,
+    ramp: float | None = None,
+    *,
+    speed: float | Mapping[str, Any] | None = None,
+    acceleration: float | Mapping[str, Any] | None = None,
+) -> Motion:
+    """From first to last value with constant acceleration, constant speed, constant deceleration.
+
+    Either `duration`, and `ramp`, the part of it that each ramp takes (a quarter unless given; a half leaves no time of
+    constant speed). Or limits of `speed` and `acceleration`, for all joints or by name: every joint keeps within its
+    limits, the one that needs the longest sets the time, and the others' fastest motions are stretched to end with it.
+    """
+    names, (first, last) = _entries(values, 2, "trapezoidal", "a pair (first, last)")
+    if duration is not None:
+        if speed is not None or acceleration is not None:
+            raise MotionError("trapezoidal: give duration and ramp, or speed and acceleration, not both")
+        ramp = 0.25 if ramp is None else ramp
+        if not 0 < ramp <= 0.5:
+            raise MotionError(f"trapezoidal: ramp={ramp:g} must be above 0 and at most 0.5, a part of the duration")
+        length, ramps = _positive(duration, "trapezoidal: duration"), np.full(len(names), float(ramp))
+    elif speed is None or acceleration is None or ramp is not None:
+        raise MotionError("trapezoidal: give duration (and ramp), or both speed and acceleration")
+    else:
+        limits = _limits(speed, names, "speed"), _limits(acceleration, names, "acceleration")
+        fastest, ramps = _fastest(np.abs(last - first), *limits)
+        length = fastest.max()
+        if length == 0:
+            raise MotionError("trapezoidal: every joint ends where it begins, so limits give no time; give a duration")
+    columns = [_trapezoid(*column, length) for column in zip(first, last, ramps, strict=True)]
+    return Polynomial(names, Piecewise.beside(*columns))
+
+
+def _fastest(distance: np.ndarray, speed: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shortest times within limits, and the part of it each ramp takes: a half where the top speed is not reached."""
+    reached = distance > speed**2 / acceleration
+    time = np.where(reached, distance / speed + speed / acceleration, 2 * np.sqrt(distance / acceleration))
+    return time, np.where(reached, speed / acceleration / np.where(reached, time, 1.0), 0.5)
+
+
+def _trapezoid(first: float, last: float, ramp: float, length: float) -> Piecewise:
+    up = ramp * length
+    top = (last - first) / (length - up)
+    climb = top * up / 2
+    pieces = [
+        (0.0, (first, 0.0, top / up / 2)),
+        (up, (first + climb, top, 0.0)),
+        (length - up, (last - climb, top, -top / up / 2)),
+    ]
+    kept = pieces if up < length - up else [pieces[0], pieces[2]]
+    return Piecewise(np.array([*(start for start, _ in kept), length]), np.array([c for _, c in kept])[:, :, None])
+
+
+def spline(values: Mapping[str, Any], times, ends: str = "rest") -> Motion:
+    """Through given values at given times, with continuous accelerations.
+
+    ends: "rest" (no rate at both ends), "natural" (no acceleration), "periodic" (the same value, rate and acceleration
+    at both), "free" (the outer two pieces at each end are one cubic).
+    """
+    times = _times(times, "spline")
+    names, points = _entries(values, len(times), "spline", f"{len(times)} values, one for each time")
+    return Polynomial(names, Piecewise.cubic(times, points, ends))
+
+
+def recorded(
+    times,
+    values: Mapping[str, Any] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    smoothing: float | None = None,
+) -> Motion:
+    """Measured values at measured times, or what `names` did in a run: `recorded(run, names=["A"])`.
+
+    Without `smoothing`, a cubic spline through every sample: its accelerations amplify noise by one over the square of
+    the sampling time. With it, the curve with the least sum of squared distances + smoothing * integral of the squared
+    acceleration: what swings faster than f hertz is damped, (2 pi f)^4 = 1 / (smoothing * sampling time).
+    """
+    if hasattr(times, "t"):
+        if names is None or values is not None:
+            raise MotionError("recorded: with a run, say which joints by names=['A', ...], and nothing else")
+        times, values = times.t, {name: times[name] for name in names}
+    elif values is None or names is not None:
+        raise MotionError("recorded: give times and values by name, recorded(times, {'A': values})")
+    times = _times(times, "recorded")
+    entries, points = _entries(values, len(times), "recorded", f"{len(times)} values, one for each time")
+    if smoothing is None:
+        return Polynomial(entries, Piecewise.cubic(times, points))
+    if len(times) < 5:
+        raise MotionError(f"recorded: smoothing takes at least 5 samples, not {len(times)}; leave smoothing out")
+    return Polynomial(entries, Piecewise.smooth(times, points, _positive(smoothing, "recorded: smoothing")))
+
+
+def sinusoidal(values: Mapping[str, Any], frequency: float, phase: float = 0.0, duration: float = math.inf) -> Motion:
+    """(mean, amplitude) by joint: mean + amplitude sin(2 pi frequency t + phase); frequency in hertz, phase in radians.
+
+    Begins at time 0 with the rate it has there, and never ends unless given a duration. For joints with other
+    frequencies or phases, make one each and join them by &.
+    """
+    names, (mean, amplitude) = _entries(values, 2, "sinusoidal", "a pair (mean, amplitude)")
+    if not math.isfinite(phase):
+        raise MotionError(f"sinusoidal: phase={phase:g} must be finite, in radians")
+    if not duration > 0:
+        raise MotionError(f"sinusoidal: duration={duration:g} must be above 0; leave it out for a motion without end")
+    frequency = _positive(frequency, "sinusoidal: frequency")
+    return Sinusoidal(names, 0.0, float(duration), mean, amplitude, frequency, float(phase))
+
+
+# ---- reading what is given -----------------------------------------------------------------------------
+
+
+def _positive(x: float, what: str) -> float:
+    if not 0 < x < math.inf:
+        raise MotionError(f"{what}={x:g} must be a finite number above 0")
+    return float(x)
+
+
+def _times(times, what: str) -> np.ndarray:
+    times = np.asarray(times, dtype=float)
+    if times.ndim != 1 or len(times) < 2:
+        raise MotionError(f"{what}: times has shape {times.shape}; it takes a row of two or more")
+    check_times(times, f"{what}: times")
+    if times[0] < 0:
+        raise MotionError(f"{what}: times[0] = {times[0]:g}, but motions begin at 0 or later; give times - times[0]")
+    return times
+
+
+def _entries(values: Mapping[str, Any], count: int, what: str, takes: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """One name for each coordinate, and its values as columns (count, k)."""
+    if not isinstance(values, Mapping) or not values:
+        raise MotionError(f'{what}: give values by joint, such as {{"A": ...}}; each takes {takes}')
+    names, columns = [], []
+    for name, value in values.items():
+        try:
+            given = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise MotionError(f"{what}: {name!r} takes {takes}, numbers or sequences of one length") from None
+        if given.ndim not in (1, 2) or len(given) != count or not given.size:
+            raise MotionError(f"{what}: {name!r} takes {takes}, but has shape {given.shape}")
+        if not np.isfinite(given).all():
+            where = np.argwhere(~np.isfinite(given))[0][0]
+            raise MotionError(f"{what}: {name!r} has a value that is not finite, number {where}; drop or fill it")
+        names += [name] if given.ndim == 1 else [f"{name}[{k}]" for k in range(given.shape[1])]
+        columns.append(given.reshape(count, -1))
+    return tuple(names), np.concatenate(columns, axis=1)
+
+
+def _filled(given: Pairs | None, names: tuple[str, ...], what: str) -> np.ndarray:
+    """Pairs for all names (2, k): those given, zero for the others."""
+    out = np.zeros((2, len(names)))
+    if given:
+        found, pairs = _entries(given, 2, what, "a pair (first, last)")
+        for name, pair in zip(found, pairs.T, strict=True):
+            _check_known(name, names, what)
+            out[:, names.index(name)] = pair
+    return out
+
+
+def _limits(given: float | Mapping[str, Any], names: tuple[str, ...], what: str) -> np.ndarray:
+    """One limit for each name, from one for all or from some by joint."""
+    by_joint = given if isinstance(given, Mapping) else {entry(name)[0]: given for name in names}
+    joints = [entry(name) for name in names]
+    for joint in by_joint:
+        _check_known(joint, tuple(joint for joint, _ in joints), f"trapezoidal: {what}")
+    out = []
+    for joint, k in joints:
+        if joint not in by_joint:
+            raise MotionError(f"trapezoidal: {what} says nothing about {joint!r}; give it a limit too")
+        limits = np.atleast_1d(np.asarray(by_joint[joint], dtype=float))
+        size = 1 if k is None else sum(other == joint for other, _ in joints)
+        if limits.shape not in ((1,), (size,)):
+            raise MotionError(f"trapezoidal: {what} of {joint!r} takes one number or {size}, not {limits.size}")
+        out.append(_positive(float(limits[(k or 0) % len(limits)]), f"trapezoidal: {what} of {joint!r}"))
+    return np.array(out)
+
+
+def _check_known(name: str, names: tuple[str, ...], what: str) -> None:
+    if name not in names:
+        close = get_close_matches(name, names)
+        listed = ", ".join([*close, *(other for other in dict.fromkeys(names) if other not in close)])
+        raise MotionError(f"{what}: {name!r} does not move here; these do: {listed}")
