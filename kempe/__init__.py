@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from kempe.compiler.program import Program
     from kempe.compiler.trace import trace
     from kempe.control import motions
+    from kempe.control.laws import Law, computed_torque, feedforward, pd
     from kempe.errors import KempeError
     from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
     from kempe.mechanism.files import load
     from kempe.mechanism.mechanism import Mechanism
     from kempe.model.model import Model
     from kempe.model.state import State
+    from kempe.results.outcome import Outcome
+    from kempe.results.trajectory import Trajectory
+    from kempe.simulate.drive import Sampled, Table
+    from kempe.simulate.events import Event
+    from kempe.simulate.stops import Stops
 
 __version__ = "0.1.0"
 
@@ -30,16 +36,26 @@ mm = 1e-3  # metres in a millimetre
 _HOME = {
     "Composer": "kempe.compiler.compose",
     "Counts": "kempe.compiler.count",
+    "Event": "kempe.simulate.events",
     "KempeError": "kempe.errors",
     "Kernel": "kempe.compiler.kernel",
+    "Law": "kempe.control.laws",
     "Mechanism": "kempe.mechanism.mechanism",
     "Model": "kempe.model.model",
+    "Outcome": "kempe.results.outcome",
     "Program": "kempe.compiler.program",
+    "Sampled": "kempe.simulate.drive",
     "State": "kempe.model.state",
+    "Stops": "kempe.simulate.stops",
+    "Table": "kempe.simulate.drive",
+    "Trajectory": "kempe.results.trajectory",
+    "computed_torque": "kempe.control.laws",
     "count": "kempe.compiler.count",
+    "feedforward": "kempe.control.laws",
     "interpret": "kempe.compiler.interpret",
     "load": "kempe.mechanism.files",
     "motions": "kempe.control",
+    "pd": "kempe.control.laws",
     "trace": "kempe.compiler.trace",
 } | dict.fromkeys(("Box", "Cylinder", "Hub", "Lump", "Plate", "PointMass", "Rod", "Sphere"), "kempe.mechanism.bodies")
 
@@ -48,25 +64,35 @@ __all__ = [
     "Composer",
     "Counts",
     "Cylinder",
+    "Event",
     "Hub",
     "KempeError",
     "Kernel",
+    "Law",
     "Lump",
     "Mechanism",
     "Model",
+    "Outcome",
     "Plate",
     "PointMass",
     "Program",
     "Rod",
+    "Sampled",
     "Sphere",
     "State",
+    "Stops",
+    "Table",
+    "Trajectory",
     "__version__",
+    "computed_torque",
     "count",
     "deg",
+    "feedforward",
     "interpret",
     "load",
     "mm",
     "motions",
+    "pd",
     "trace",
 ]
 

@@ -51,9 +51,7 @@ class Composer:
         return slots
 
     def call(self, step: Program, *arguments: Slots) -> tuple[Slots, ...]:
-        """Runs a traced one-block program on slots; the slots of its outputs, in its outputs' shapes."""
-        if not step.is_single_block:
-            raise ProgramError(f"program {self.name!r}: {step.name!r} is itself made of calls; call its blocks instead")
+        """Runs a program on slots, all of its calls in order; the slots of its outputs, in its outputs' shapes."""
         if len(arguments) != len(step.inputs):
             raise ProgramError(
                 f"program {self.name!r}: {step.name!r} takes {len(step.inputs)} arguments "
@@ -69,20 +67,25 @@ class Composer:
             given.append(np.ravel(slots))
         if len(step.constants):
             given.append(self.constant(step.constants))
-        block = step.blocks[0]
-        writes = self._take(len(block.outputs))
+        # The step's own slots are its inputs, its constants, then what its calls write.
+        slots = np.empty(step.workspace, dtype=np.int64)
+        slots[: step.constant_slots.stop] = np.concatenate(given)
+        for call in step.calls:
+            number = self._block(step.blocks[call.block])
+            for reads, writes in zip(call.reads, call.writes, strict=True):
+                slots[writes] = self._take(len(writes))
+                if not self._calls or self._calls[-1][0] != number:
+                    self._calls.append((number, [], []))
+                self._calls[-1][1].append(slots[reads])
+                self._calls[-1][2].append(slots[writes])
+        return tuple(slots[source].reshape(p.shape) for p, source in zip(step.outputs, step.sources, strict=True))
+
+    def _block(self, block: Block) -> int:
+        """The number of a block, which is kept once."""
         number = self._number_of.setdefault(block.digest, len(self._blocks))
         if number == len(self._blocks):
             self._blocks.append(block)
-        if not self._calls or self._calls[-1][0] != number:
-            self._calls.append((number, [], []))
-        # The step's own slots are its inputs, its constants, then what its block writes.
-        slots = np.empty(step.workspace, dtype=np.int64)
-        slots[: step.constant_slots.stop] = np.concatenate(given)
-        slots[step.calls[0].writes[0]] = writes
-        self._calls[-1][1].append(slots[step.calls[0].reads[0]])
-        self._calls[-1][2].append(writes)
-        return tuple(slots[source].reshape(p.shape) for p, source in zip(step.outputs, step.sources, strict=True))
+        return number
 
     def output(self, name: str, slots: Slots) -> None:
         """Names what the program gives; the shape is that of the slots."""

@@ -64,7 +64,7 @@ class Equations:
         return build(self.topology, dict(zip(self.parameters, p, strict=True)))
 
     def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
-        """Accelerations by the chosen formulation."""
+        """Accelerations by the chosen formulation, and the pivots it divided by."""
         external = kinematics.external_wrenches(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
@@ -134,7 +134,7 @@ class Equations:
 
 
 def _forward(eq: Equations, tree, q, v, tau):
-    return (eq.forward(tree, q, v, tau),)
+    return (eq.forward(tree, q, v, tau)[0],)
 
 
 def _inverse(eq: Equations, tree, q, v, a):
@@ -147,6 +147,11 @@ def _mass_matrix(eq, tree, q):
 
 def _bias(eq, tree, q, v):
     return (eq.inverse(tree, q, v, np.zeros(eq.topology.nv)),)
+
+
+def _pivots(eq: Equations, tree, q):
+    rest = np.zeros(eq.topology.nv)
+    return (eq.forward(tree, q, rest, rest)[1],)
 
 
 def _rates(eq, tree, q, v):
@@ -186,7 +191,7 @@ def _inverse_derivatives(eq: Equations, tree, q, v, a, p):
 
 def _forward_derivatives(eq: Equations, tree, q, v, tau, p):
     """Of accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
-    a = eq.forward(tree, q, v, tau)
+    a, _ = eq.forward(tree, q, v, tau)
     by_q, by_v, gim, *by_p = map(_grid, _inverse_derivatives(eq, tree, q, v, a, p))
     sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
     solved = recursions.solve_symmetric(gim, np.hstack(sides))
@@ -204,6 +209,7 @@ FUNCTIONS = {
     "generalized_forces": Function(("q", "v", "a"), ("tau",), VECTOR, _inverse),
     "mass_matrix": Function(("q",), ("M",), MATRIX, _mass_matrix),
     "bias": Function(("q", "v"), ("h",), VECTOR, _bias),
+    "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
     "energy": Function(("q", "v"), ("kinetic", "potential"), SCALARS, _energy),
     "momentum": Function(("q", "v"), ("angular", "linear"), VECTOR * 2, _momentum),

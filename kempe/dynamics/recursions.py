@@ -52,7 +52,8 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     to those it adds to its parent.
 
     carried: 21 numbers of an articulated inertia; n, f: wrenches of what it carries and its own; phi: the joint's
-    efforts. Returns K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the inertia and wrench handed on.
+    efforts. Returns the pivots of D, K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the inertia and
+    wrench handed on.
     """
     moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
@@ -68,7 +69,7 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     n, f = n + moment + stacked[:, :3].T @ d, f + force + stacked[:, 3:].T @ d  #                              (32)
     moves = link.moves(posture)
     n, f = wrench_back(moves, n, f)
-    return k, d, packed(left.back(moves)), n, f
+    return pivots(pivot), k, d, packed(left.back(moves)), n, f
 
 
 def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector) -> tuple[Vector, ...]:
@@ -178,8 +179,9 @@ def crba(tree: Tree, q: Vector) -> Matrix:
     return gim if any(is_symbolic(x) for x in gim.flat) else gim.astype(float)
 
 
-def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> Vector:
-    """Joint accelerations in O(n): the UDU^T factorization of the inertia matrix, met and used body by body."""
+def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:
+    """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
+    body."""
     out: list = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
         out.append(run(outward, link, zeros(3) if parent < 0 else out[parent][1], q[at.q], v[at.v]))
@@ -195,22 +197,24 @@ def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
     """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     nothing = [(zeros(3), zeros(3))] * len(tree.links)
-    return _solve(tree, inline, postures, nothing, nothing, [phi[at.v] for at in tree.joints], zeros(3))
+    return _solve(tree, inline, postures, nothing, nothing, [phi[at.v] for at in tree.joints], zeros(3))[0]
 
 
-def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> Vector:
-    """Joint accelerations by factoring the whole inertia matrix: the O(n^3) way, for comparison (section 5)."""
+def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tuple[Vector, Vector]:
+    """Joint accelerations, and the pivots, by factoring the whole inertia matrix: the O(n^3) way (section 5)."""
     bias = rnea(tree, q, v, zeros(tree.topology.nv), external)
-    return solve_symmetric(crba(tree, q), (tau - bias)[:, None])[:, 0]
+    gim = crba(tree, q)
+    return solve_symmetric(gim, (tau - bias)[:, None])[:, 0], pivots(gim)
 
 
-def _solve(tree: Tree, run: Run, postures, biases, wrenches, phi, base: Vector) -> Vector:
+def _solve(tree: Tree, run: Run, postures, biases, wrenches, phi, base: Vector) -> tuple[Vector, Vector]:
     carried: list = [None] * len(tree.links)  # by each link: inertia, moment, force
     factors: list = [None] * len(tree.links)
+    pivot: list = [None] * len(tree.links)
     for k in range(len(tree.links) - 1, -1, -1):
         link, parent = tree.links[k], tree.parents[k]
         above = carried[k] or (zeros(21), zeros(3), zeros(3))
-        *factors[k], inertia, n, f = run(inward, link, postures[k], *above, *wrenches[k], *biases[k], phi[k])
+        pivot[k], *factors[k], inertia, n, f = run(inward, link, postures[k], *above, *wrenches[k], *biases[k], phi[k])
         if parent >= 0:
             more = inertia, n, f
             carried[parent] = run(gathered, link, *carried[parent], *more) if carried[parent] else more
@@ -220,7 +224,7 @@ def _solve(tree: Tree, run: Run, postures, biases, wrenches, phi, base: Vector) 
         rates, *moving = run(accelerate, tree.links[k], postures[k], *above, *biases[k], *factors[k])
         vdot.append(rates)
         motion.append(moving)
-    return _joined(vdot)
+    return _joined(vdot), _joined(pivot)
 
 
 def gathered(link: Link, inertia, n, f, more_inertia, more_n, more_f) -> tuple[Vector, ...]:
@@ -288,25 +292,35 @@ def unpacked(numbers: Vector) -> ArticulatedInertia:
     )
 
 
-def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
-    """a^-1 b for a positive definite a, by LDL^T without pivoting; over floats or symbols."""
+def factored(a: Matrix) -> tuple[Matrix, list]:
+    """L and the pivots of a positive definite a = L D L^T, without exchanges; over floats or symbols."""
     size = len(a)
     lower = np.eye(size, dtype=object)
-    inverse_pivots: list = []
     work = np.array(a, dtype=object)
     for i in range(size):
-        inverse_pivots.append(1.0 / work[i, i])
         for j in range(i + 1, size):
-            lower[j, i] = work[j, i] * inverse_pivots[i]
+            lower[j, i] = work[j, i] / work[i, i]
             for k in range(i + 1, j + 1):
                 work[j, k] = work[j, k] - lower[j, i] * work[k, i]
+    return lower, [work[i, i] for i in range(size)]
+
+
+def pivots(a: Matrix) -> Vector:
+    """What a positive definite matrix is divided by in turn when it is factored."""
+    return array(factored(a)[1])
+
+
+def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
+    """a^-1 b for a positive definite a; over floats or symbols."""
+    lower, diagonal = factored(a)
+    size = len(a)
     columns = [list(column) for column in np.asarray(b, dtype=object).T]
     for x in columns:
         for i in range(size):
             for j in range(i):
                 x[i] = x[i] - lower[i, j] * x[j]
         for i in range(size):
-            x[i] = x[i] * inverse_pivots[i]
+            x[i] = x[i] / diagonal[i]
         for i in range(size - 1, -1, -1):
             for j in range(i + 1, size):
                 x[i] = x[i] - lower[j, i] * x[j]

@@ -24,24 +24,54 @@ from kempe.spatial.moves import Rotation, Shift, Turn
 from kempe.spatial.vectors import array, from_sx, to_sx
 
 LONG = 20  # links; a shorter tree is one block, in which everything is shared
+SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health")
 
 
 def program(equations: Equations, name: str) -> Program | None:
     """The repeated-block form of forward or inverse dynamics; None where the plain form serves better."""
-    tree = equations.constant_tree
-    if len(tree.links) < LONG or tree.loads or equations.parameters or equations.formulation != "udu":
+    if not _repeats(equations):
         return None
+    tree = equations.constant_tree
     recorder = _Recorder(name)
     sizes = equations.sizes
     if name == "forward_dynamics":
         inputs = [recorder.composer.input(n, sizes[n]) for n in ("q", "v", "tau")]
-        recorder.composer.output("vdot", equations.forward(tree, *inputs, run=recorder))
+        recorder.composer.output("vdot", equations.forward(tree, *inputs, run=recorder)[0])
     elif name == "generalized_forces":
         inputs = [recorder.composer.input(n, sizes[n]) for n in ("q", "v", "a")]
         recorder.composer.output("tau", equations.inverse(tree, *inputs, run=recorder))
+    elif name == "pivots":
+        rest = np.zeros(sizes["v"])
+        _, pivots = equations.forward(tree, recorder.composer.input("q", sizes["q"]), rest, rest, run=recorder)
+        recorder.composer.output("pivots", pivots)
     else:
         return None
     return recorder.composer.program()
+
+
+def system(equations: Equations, efforts: Program, finish: Program) -> Program | None:
+    """The right-hand side of a run in the same form; None where the plain form serves better.
+
+    efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; finish: from q, v
+    and the pivots to dq/dt and health.
+    """
+    if not _repeats(equations):
+        return None
+    recorder = _Recorder("system")
+    composer = recorder.composer
+    inputs = {port.name: composer.input(port.name, port.shape) for port in efforts.inputs}
+    tau, rates, applied, stops = composer.call(efforts, *inputs.values())
+    q, v = inputs["q"], inputs["v"]
+    vdot, pivots = equations.forward(equations.constant_tree, q, v, tau, run=recorder)
+    qdot, health = composer.call(finish, q, v, pivots)
+    for name, slots in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health), strict=True):
+        composer.output(name, slots)
+    return composer.program()
+
+
+def _repeats(equations: Equations) -> bool:
+    tree = equations.constant_tree
+    return len(tree.links) >= LONG and not (tree.loads or equations.parameters) and equations.formulation == "udu"
 
 
 class _Recorder:

@@ -1,11 +1,12 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from html import escape
+from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
 import casadi as ca
@@ -21,8 +22,14 @@ from kempe.errors import MechanismError, StateError, TopologyError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks
+from kempe.model.coordinates import Coordinates
 from kempe.model.state import State, by_name
-from kempe.topology.tree import TreeJoint, topology
+from kempe.topology.tree import topology
+
+if TYPE_CHECKING:
+    from kempe.control.motion import Motion
+    from kempe.results.trajectory import Trajectory
+    from kempe.simulate.stepper import Stepper
 
 PASSIVE = 1e-7  # an effort this small beside the others counts as none
 
@@ -56,7 +63,7 @@ def compile_model(mechanism: Mechanism, formulation: str, parameters: tuple[str,
     return Model(Equations(found, parameters, "udu" if formulation == "auto" else formulation), source)
 
 
-class Model:
+class Model(Coordinates):
     """A compiled mechanism.
 
     q (nq) and v (nv) are the coordinates and velocities of its tree, tau (nu) the efforts of actuated freedoms; all
@@ -66,28 +73,12 @@ class Model:
 
     def __init__(self, equations: Equations, source: Mechanism):
         """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
+        super().__init__(equations.topology, equations.parameters)
         self.equations = equations
-        self.topology = equations.topology
-        self.mechanism = self.topology.mechanism
         self._source = source
         self._marker_kernels: WeakKeyDictionary[Marker, dict[str, Kernel]] = WeakKeyDictionary()
         self._bodies = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
         self._kernels: dict[str, Kernel] = {}
-        tree = self.topology.tree
-        self._joints: dict[str, TreeJoint] = {t.joint.name: t for t in tree}
-        self.q_names = tuple(_name(t, n) for t in tree for n in t.joint.type.q_names)
-        self.v_names = tuple(_name(t, n) for t in tree for n in t.joint.type.v_names)
-        driven = [on for t in tree for on in t.joint.actuated]
-        self._driven = np.flatnonzero(driven)
-        self.u_names = tuple(self.v_names[k] for k in self._driven)
-        self.p_names = equations.parameters
-        values = self.mechanism.parameters
-        self.p = np.array([values[path] for path in self.p_names])
-        self.p.flags.writeable = False
-        self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
-        self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
-        self.dof = self.nv
-        self._fully_driven = self.nu == self.nv
 
     # ---- what it is ------------------------------------------------------------------------------------
 
@@ -113,12 +104,6 @@ class Model:
     def cite(self) -> str:
         """The papers behind the equations in use."""
         return PAPER
-
-    def joint(self, name: str) -> TreeJoint:
-        """Where a joint's coordinates are."""
-        if name not in self._joints:
-            raise StateError(f"{self.mechanism.name!r} has no joint {name!r}; it has {', '.join(self._joints)}")
-        return self._joints[name]
 
     # ---- compiling -------------------------------------------------------------------------------------
 
@@ -188,23 +173,35 @@ class Model:
 
     def forward_dynamics(self, q, v, tau=None, p=None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none."""
-        if type(tau) is not np.ndarray or not self._fully_driven:  # else as it is, in the shortest time
-            tau = self._spread(tau)
+        if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
+            tau = self.spread(tau)
         return self._call("forward_dynamics", q, v, tau, p=p)
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
         """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name)."""
         if isinstance(a, dict):
-            a = by_name(a, self._slices("v"), np.zeros(self.nv), "accelerations")
+            a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
         return self._call("generalized_forces", q, v, a, p=p)
 
-    def inverse_dynamics(self, q, v, a, p=None) -> np.ndarray:
+    @overload
+    def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None) -> "Trajectory": ...
+    @overload
+    def inverse_dynamics(self, q, v, a, p=None) -> np.ndarray: ...
+    def inverse_dynamics(self, q, v=None, a=None, p=None, *, start=None, output=0.01):
         """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
-        would need an effort too."""
+        would need an effort too.
+
+        With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
+        `start`; `output` is a spacing in seconds, or times.
+        """
+        if v is None:
+            from kempe.simulate.prescribed import prescribed
+
+            return prescribed(self, q, start, output, p)
         full = self.generalized_forces(q, v, a, p)
-        if self._fully_driven:
+        if self.fully_driven:
             return full
-        idle = np.setdiff1d(np.arange(self.nv), self._driven)
+        idle = np.setdiff1d(np.arange(self.nv), self.driven)
         needed = np.abs(full[..., idle]).reshape(-1, len(idle)).max(axis=0, initial=0.0)
         scale = max(np.abs(full).max(initial=0.0), np.abs(self.bias(q, v, p)).max(initial=0.0))
         if (needed > PASSIVE * scale).any():
@@ -213,11 +210,15 @@ class Model:
                 f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is "
                 "not actuated; generalized_forces gives what every freedom would need"
             )
-        return full[..., self._driven]
+        return full[..., self.driven]
 
     def mass_matrix(self, q, p=None) -> np.ndarray:
         """The generalized inertia matrix (nv, nv)."""
         return self._call("mass_matrix", q, p=p)
+
+    def pivots(self, q, p=None) -> np.ndarray:
+        """What the elimination divides by, for every freedom (nv); one is zero where the inertia matrix is singular."""
+        return self._call("pivots", q, p=p)
 
     def bias(self, q, v, p=None) -> np.ndarray:
         """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
@@ -242,8 +243,8 @@ class Model:
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
         """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
         the parameters, if any are inputs."""
-        by_q, by_v, by_tau, *by_p = self._call("forward_dynamics_derivatives", q, v, self._spread(tau), p=p)
-        return by_q, by_v, by_tau[..., self._driven], *by_p
+        by_q, by_v, by_tau, *by_p = self._call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
+        return by_q, by_v, by_tau[..., self.driven], *by_p
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
         """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
@@ -271,81 +272,31 @@ class Model:
         """dJ/dt (6, nv)."""
         return self._call(self._marker_kernel("jacobian_rate", marker), q, v, p=p)
 
-    # ---- states ----------------------------------------------------------------------------------------
+    # ---- motion ----------------------------------------------------------------------------------------
 
-    def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
-        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others at
-        zero. Quaternions are brought to length 1."""
-        q = by_name(values or {}, self._slices("q"), self.neutral(), "state")
-        v = by_name(rates or {}, self._slices("v"), np.zeros(self.nv), "rates")
-        q = self._each(lambda t, kind: kind.normalized(q[t.q]))
-        for t in self.topology.tree:
-            if not np.isfinite(q[t.q]).all():
-                raise StateError(f"state: joint {t.joint.name!r} has a zero quaternion, or numbers that are not finite")
-        return State(self, q, v)
+    def simulate(self, state: State | None = None, duration: float = 10.0, torque=None, tolerance: float = 1e-8,
+                 output=0.01, method: str = "auto", singular: str = "stop", **options) -> "Trajectory":  # fmt: skip
+        """A run from a state, as a `Trajectory`; `docs/simulation.md` has it all.
 
-    def neutral(self) -> np.ndarray:
-        """The coordinates at which all marker frames coincide."""
-        return self._each(lambda t, kind: kind.neutral())
+        torque: None, numbers (nu, or a dict by joint), a `kp.Table` over time, a law (`kp.Law`, `kp.computed_torque`,
+            ..), a `kp.Sampled` controller, or a Python function of (t, q, v).
+        tolerance: of the error in a step, absolute and relative. output: spacing [s], times, or None for every step.
+        method: dop853 (auto), dopri5; rk4 or euler with step=. singular: "stop", or "cross" to hold the step there.
+        options: step, events, limits ("stops", "events", "ignore", `kp.Stops`), longest, start, p, progress.
+        """
+        from kempe.simulate.run import simulate
 
-    def random_state(self, seed: int = 0) -> State:
-        """Coordinates anywhere within a turn and a metre, velocities of about one; limits are not looked at."""
-        rng = np.random.default_rng(seed)
-        q = self._each(lambda t, kind: kind.random(rng))
-        return State(self, q, rng.normal(size=self.nv))
+        return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
-    def integrate(self, q, step) -> np.ndarray:
-        """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
-        return self._every(lambda q, step, t, kind: kind.integrate(q[t.q], step[t.v]), q, step)
+    def stepper(self, state: State | Sequence[State] | None, dt: float, **options) -> "Stepper":
+        """Fixed steps one at a time, of one mechanism or many: `sim.step(tau)`. Options: method, substeps, batch,
+        torque (a law), limits, p."""
+        from kempe.simulate.stepper import Stepper
 
-    def difference(self, start, end) -> np.ndarray:
-        """The constant velocity that leads from start to end in unit time; one state or many."""
-        return self._every(lambda a, b, t, kind: kind.difference(a[t.q], b[t.q]), start, end)
-
-    def _every(self, function, *arrays) -> np.ndarray:
-        arrays = [np.asarray(x, dtype=float) for x in arrays]
-        if max(x.ndim for x in arrays) == 1:
-            return self._each(lambda t, kind: function(*arrays, t, kind))
-        count = next(len(x) for x in arrays if x.ndim > 1)
-        rows = zip(*(np.broadcast_to(x, (count, x.shape[-1])) for x in arrays), strict=True)
-        return np.array([self._each(lambda t, kind, row=row: function(*row, t, kind)) for row in rows])
-
-    def _each(self, function) -> np.ndarray:
-        parts = [function(t, kind) for t, kind in zip(self.topology.tree, self._kinds, strict=True)]
-        return np.concatenate([np.zeros(0), *parts])
-
-    def _slices(self, which: str) -> dict[str, slice]:
-        """Where each joint's entries are in q or v, and each single one by its full name."""
-        names = self.q_names if which == "q" else self.v_names
-        single = {name: slice(k, k + 1) for k, name in enumerate(names)}
-        return single | {name: getattr(t, which) for name, t in self._joints.items()}
-
-    def _spread(self, tau):
-        """Efforts along all freedoms, from those of the actuated ones."""
-        if tau is None:
-            return np.zeros(self.nv)
-        if isinstance(tau, Mapping):
-            full = by_name(tau, self._slices("v"), np.zeros(self.nv), "tau")
-            idle = [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self._driven.tolist())]
-            if idle:
-                raise StateError(f"tau: {', '.join(idle)} is not actuated; declare the joint with actuated=True")
-            return full
-        if self._fully_driven:
-            return tau
-        given = np.asarray(tau, dtype=float)
-        if given.shape[-1:] != (self.nu,):
-            takes = f"{self.nu} entries ({', '.join(self.u_names)})" if self.nu else "none: no joint has actuated=True"
-            raise StateError(f"tau has shape {given.shape}; it takes {takes}")
-        full = np.zeros((*given.shape[:-1], self.nv))
-        full[..., self._driven] = given
-        return full
+        return Stepper(self, state, dt, **options)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {self.formulation})"
-
-
-def _name(t: TreeJoint, part: str) -> str:
-    return f"{t.joint.name}.{part}" if part else t.joint.name

@@ -10,41 +10,52 @@ import numpy as np
 from kempe.errors import StateError
 
 if TYPE_CHECKING:
-    from kempe.model.model import Model
+    from kempe.model.coordinates import Coordinates
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """q and v; `state["A"]` is joint A's coordinate, or its coordinates if it has several."""
+    """q and v; `state["A"]` is joint A's coordinate, or its coordinates if it has several.
 
-    model: "Model"
+    q and v may have a leading axis, for many states at once; so has then what they are asked for.
+    """
+
+    model: "Coordinates"
     q: np.ndarray
     v: np.ndarray
 
     def __getitem__(self, name: str):
-        at = self.model.joint(name).q
-        return float(self.q[at][0]) if at.stop - at.start == 1 else self.q[at].copy()
+        return _entries(self.q, self.model.joint(name).q)
 
     def rate(self, name: str):
         """The velocity of a joint, or its velocities."""
-        at = self.model.joint(name).v
-        return float(self.v[at][0]) if at.stop - at.start == 1 else self.v[at].copy()
+        return _entries(self.v, self.model.joint(name).v)
 
     def _repr_html_(self) -> str:
         """A row per joint: coordinates and rates."""
         rows = [
-            f"<tr><td>{escape(name)}</td><td>{_numbers(self.q[t.q])}</td><td>{_numbers(self.v[t.v])}</td></tr>"
-            for name, t in ((t.joint.name, t) for t in self.model.topology.tree)
+            f"<tr><td>{escape(t.joint.name)}</td><td>{_numbers(self.q[..., t.q])}</td>"
+            f"<td>{_numbers(self.v[..., t.v])}</td></tr>"
+            for t in self.model.topology.tree
         ]
         return f"<table><tr><th>joint</th><th>q</th><th>v</th></tr>{''.join(rows)}</table>"
 
     def __repr__(self) -> str:
+        if self.q.ndim > 1:
+            return f"State({len(self.q)} states of {self.model.mechanism.name!r})"
         shown = ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.model.q_names, self.q, strict=True))
         return f"State({shown})"
 
 
+def _entries(values: np.ndarray, at: slice):
+    """A number where there is one, else a copy of the entries."""
+    part = values[..., at].copy()
+    single = part[..., 0] if at.stop - at.start == 1 else part
+    return float(single) if single.ndim == 0 else single
+
+
 def _numbers(values: np.ndarray) -> str:
-    return ", ".join(f"{x:.6g}" for x in values)
+    return ", ".join(f"{x:.6g}" for x in values) if values.ndim == 1 else f"{len(values)} states"
 
 
 def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, what: str) -> np.ndarray:

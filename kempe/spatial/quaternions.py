@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kempe.spatial.vectors import Matrix, Vector, array, matrix
+from kempe.spatial.vectors import Matrix, Vector, array, dot, is_symbolic, matrix, scaled, sqrt
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
@@ -58,8 +58,10 @@ def logarithm(q: np.ndarray) -> np.ndarray:
     return 2 * math.atan2(size, q[0]) / size * q[1:]
 
 
-def normalized(q: np.ndarray) -> np.ndarray:
+def normalized(q: Vector) -> Vector:
     """The same rotation by a quaternion of length 1; NaN for zero."""
+    if any(is_symbolic(x) for x in q):
+        return scaled(1.0 / sqrt(dot(q, q)), q)
     length = float(np.linalg.norm(q))
     return q / length if length else np.full(4, np.nan)
 

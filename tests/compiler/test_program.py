@@ -205,12 +205,22 @@ class TestComposed:
         with pytest.raises(ProgramError, match="takes 2 slots, not 3"):
             composer.call(self.step, q, q)
 
-    def test_a_composed_program_is_not_a_step(self):
-        composer = Composer("c")
-        q = composer.input("q", 2)
-        composer.call(self.step, *composer.call(self.step, q, q))
-        with pytest.raises(ProgramError, match="is itself made of calls"):
-            Composer("d").call(composer.program(), q)
+    def test_a_composed_program_may_be_called_too(self):
+        inner = Composer("inner")
+        q = inner.input("q", 2)
+        x, y = inner.call(self.step, q, q)
+        _, x = inner.call(self.step, x, y)
+        inner.output("x", x)
+        program = inner.program()
+        outer = Composer("outer")
+        q = outer.input("q", 2)
+        (x,) = outer.call(program, q)
+        (x,) = outer.call(program, x)
+        outer.output("x", x)
+        value = np.array([0.3, -0.7])
+        once = 2 * value**3
+        np.testing.assert_allclose(interpret(outer.program(), value)[0], 2 * once**3, rtol=1e-14)
+        assert len(outer.program().blocks) == 1
 
     def test_a_step_may_be_wired_in_any_way(self):
         """A step that swaps its inputs, adds a constant of its own and passes one input through."""

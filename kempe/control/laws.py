@@ -1,0 +1,239 @@
+"""Torque laws over symbols, compiled into the step: a function of one's own, PD, feedforward and computed torque."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from kempe.control.piecewise import Piecewise
+from kempe.errors import StateError
+from kempe.spatial.vectors import from_sx, to_sx
+
+if TYPE_CHECKING:
+    from kempe.control.motion import Motion
+    from kempe.model.model import Model
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """What a law is a function of, as CasADi columns: time, coordinates, velocities, its own states, the values of its
+    table, and parameters kept as inputs."""
+
+    t: ca.SX
+    q: ca.SX
+    v: ca.SX
+    z: ca.SX
+    w: ca.SX
+    p: ca.SX
+
+
+class CompiledLaw(ABC):
+    """Efforts of the actuated freedoms as expressions; they become part of the code that is integrated."""
+
+    @property
+    def states(self) -> Mapping[str, float]:
+        """Names and first values of states of its own."""
+        return {}
+
+    @property
+    def signals(self) -> Piecewise | None:
+        """A table of time whose values the law takes as w."""
+        return None
+
+    @property
+    def breaks(self) -> np.ndarray:
+        """Times at which the efforts, or their slopes, jump."""
+        return np.zeros(0)
+
+    @abstractmethod
+    def efforts(self, model: "Model", at: Symbols) -> tuple[ca.SX, ca.SX]:
+        """u (nu) and dz/dt."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law(CompiledLaw):
+    """A law of one's own.
+
+    function(t, q, v) gives the efforts, as a CasADi column of nu entries, a list, or a dict by joint name (joints left
+    out get none). With `states`, names and first values, it is function(t, q, v, z) and gives efforts and dz/dt, the
+    latter a column, a list or a dict by name. `breaks` are times at which it jumps.
+    """
+
+    function: Callable
+    initial: Mapping[str, float] = field(default_factory=dict)
+    jumps: tuple[float, ...] = ()
+
+    def __init__(self, function: Callable, states: Mapping[str, float] | None = None, breaks=()):
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "initial", {str(n): float(x) for n, x in (states or {}).items()})
+        object.__setattr__(self, "jumps", tuple(sorted(float(x) for x in breaks)))
+
+    @property
+    def states(self):
+        """As given."""
+        return self.initial
+
+    @property
+    def breaks(self):
+        """As given."""
+        return np.array(self.jumps)
+
+    def efforts(self, model, at):
+        """What the function gives."""
+        arguments = (at.t, at.q, at.v, at.z) if self.initial else (at.t, at.q, at.v)
+        given = self.function(*arguments)
+        if not self.initial:
+            return _by_joint(model, given), ca.SX(0, 1)
+        if not (isinstance(given, (tuple, list)) and len(given) == 2):
+            raise StateError("a law with states gives two things: the efforts, and the rates of its states")
+        efforts, rates = given
+        names = tuple(self.initial)
+        if isinstance(rates, Mapping):
+            unknown = set(rates) - set(names)
+            if unknown:
+                raise StateError(f"law: there is no state {min(unknown)!r}; there are {', '.join(names)}")
+            rates = [rates.get(n, 0.0) for n in names]
+        return _by_joint(model, efforts), _column(rates, len(names), "rates of a law's states", names)
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking(CompiledLaw):
+    """A law that follows a motion; how is said by `command`(model, symbols, now, x, xdot, xddot): coordinates as they
+    are and as they should be, by freedom (nv), NaN where the motion says nothing."""
+
+    motion: "Motion"
+    command: Callable
+
+    @property
+    def signals(self):
+        """The motion's own table."""
+        return self.motion.signals()
+
+    @property
+    def breaks(self):
+        """Where the motion's acceleration jumps."""
+        return self.motion.breaks
+
+    def efforts(self, model, at):
+        """By the law's own rule."""
+        at_q, at_v = self.motion.places(model)
+        now, *desired = (np.full(model.nv, np.nan, dtype=object) for _ in range(4))
+        now[at_v] = from_sx(at.q)[at_q]
+        for full, values in zip(desired, self.motion.symbolic(at.t, at.w), strict=True):
+            full[at_v] = from_sx(ca.SX(values))
+        return self.command(model, at, now, *desired), ca.SX(0, 1)
+
+
+def feedforward(motion: "Motion") -> CompiledLaw:
+    """The efforts that inverse dynamics finds for a motion, applied open-loop, as in paper 4's forced simulation."""
+
+    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
+        _all_named(model, x, "feedforward")
+        return _inverse(model, at.p, x, xdot, xddot)
+
+    return Tracking(motion, command)
+
+
+def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None, damping=None) -> CompiledLaw:
+    """Paper 1, eq. 37: inverse dynamics for the acceleration xdd_d - 2 lambda (xd - xd_d) - lambda^2 (x - x_d).
+
+    rate: lambda, in 1/s; or stiffness and damping (numbers, or one for each freedom) in place of lambda^2 and 2 lambda.
+    """
+    k, d = _gains("computed_torque", rate, stiffness, damping)
+
+    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
+        _all_named(model, x, "computed_torque")
+        v = from_sx(at.v)
+        wanted = xddot - np.broadcast_to(d, model.nv) * (v - xdot) - np.broadcast_to(k, model.nv) * (now - x)  # (37)
+        return _inverse(model, at.p, from_sx(at.q), v, wanted)
+
+    return Tracking(motion, command)
+
+
+def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledLaw:
+    """stiffness (x_d - x) + damping (xd_d - xd) at every actuated joint the motion names, none at the others.
+
+    gravity: with the efforts that hold the mechanism where it is, added.
+    """
+
+    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
+        v = from_sx(at.v)
+        named = np.array([not _missing(entry) for entry in x])
+        tau = np.zeros(model.nv, dtype=object)
+        k, d = (np.broadcast_to(np.asarray(gain, dtype=float), model.nv) for gain in (stiffness, damping))
+        tau[named] = (k * (x - now) + d * (xdot - v))[named]
+        if gravity:
+            zero = np.zeros(model.nv)
+            tree = model.equations.tree(from_sx(at.p))
+            tau = tau + model.equations.inverse(tree, from_sx(at.q), zero, zero)
+        return to_sx(tau)[model.driven.tolist()]
+
+    return Tracking(motion, command)
+
+
+# ---- what laws are made of -------------------------------------------------------------------------------
+
+
+def _gains(what: str, rate, stiffness, damping) -> tuple[Any, Any]:
+    if (rate is None) == (stiffness is None or damping is None):
+        raise StateError(f"{what}: give either rate, or both stiffness and damping")
+    if rate is not None:
+        return np.asarray(float(rate) ** 2), np.asarray(2 * float(rate))
+    return np.asarray(stiffness, dtype=float), np.asarray(damping, dtype=float)
+
+
+def _missing(x) -> bool:
+    return not isinstance(x, ca.SX) and bool(np.isnan(x))
+
+
+def _all_named(model: "Model", x: np.ndarray, what: str) -> None:
+    """These laws need an acceleration for every freedom, and an actuator."""
+    if model.nq != model.nv:
+        raise StateError(
+            f"{what}: {model.mechanism.name!r} has spherical or free joints, whose rates are no velocities"
+        )
+    idle = [n for k, n in enumerate(model.v_names) if k not in set(model.driven.tolist())]
+    if idle:
+        raise StateError(f"{what}: {', '.join(idle)} is not actuated; every freedom must be, or use pd")
+    missing = [n for n, entry in zip(model.v_names, x, strict=True) if _missing(entry)]
+    if missing:
+        raise StateError(f"{what}: the motion says nothing about {', '.join(missing)}; add it with & to the motion")
+
+
+def _inverse(model: "Model", p: ca.SX, q, v, a) -> ca.SX:
+    tree = model.equations.tree(from_sx(p))
+    return to_sx(model.equations.inverse(tree, q, v, a))
+
+
+def _by_joint(model: "Model", given) -> ca.SX:
+    """Efforts of the actuated freedoms from a column, a list, or a dict by joint name."""
+    if not isinstance(given, Mapping):
+        return _column(given, model.nu, "efforts", model.u_names)
+    full = [ca.SX(0.0)] * model.nv
+    slices = model.slices("v")
+    for name, value in given.items():
+        if name not in slices:
+            raise StateError(f"law: there is no joint {name!r}; there are {', '.join(slices)}")
+        at = slices[name]
+        entries = _column(value, at.stop - at.start, f"efforts of {name!r}", (name,))
+        for k, entry in zip(range(at.start, at.stop), from_sx(entries), strict=True):
+            if k not in set(model.driven.tolist()):
+                raise StateError(f"law: {model.v_names[k]} is not actuated; declare the joint with actuated=True")
+            full[k] = ca.SX(entry)
+    return ca.vertcat(*(full[k] for k in model.driven.tolist()))
+
+
+def _column(values, size: int, what: str, names) -> ca.SX:
+    try:
+        column = ca.vertcat(*values) if isinstance(values, (tuple, list)) else ca.SX(values)
+    except (NotImplementedError, TypeError) as error:
+        raise StateError(f"law: {what} must be CasADi expressions or numbers, not {type(values).__name__}") from error
+    column = ca.SX(column)
+    if column.shape == (1, size):
+        column = column.T
+    if column.shape != (size, 1):
+        raise StateError(f"law: {what} takes {size} entries ({', '.join(names) or 'none'}), not {column.shape}")
+    return column

@@ -1,0 +1,113 @@
+"""Coordinates: the layout of q, v and u of a model by name, and the manifold q lives on."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.model.state import State, by_name
+from kempe.topology.tree import Topology, TreeJoint
+
+
+class Coordinates:
+    """Names and places of coordinates, velocities and efforts; what a model knows without compiling anything."""
+
+    def __init__(self, topology: Topology, parameters: tuple[str, ...]):
+        """`parameters` are those that stay inputs."""
+        self.topology = topology
+        self.mechanism = topology.mechanism
+        tree = topology.tree
+        self._joints: dict[str, TreeJoint] = {t.joint.name: t for t in tree}
+        self.q_names = tuple(_name(t, n) for t in tree for n in t.joint.type.q_names)
+        self.v_names = tuple(_name(t, n) for t in tree for n in t.joint.type.v_names)
+        self.driven = np.flatnonzero([on for t in tree for on in t.joint.actuated])
+        self.u_names = tuple(self.v_names[k] for k in self.driven)
+        self.p_names = parameters
+        values = self.mechanism.parameters
+        self.p = np.array([values[path] for path in self.p_names])
+        self.p.flags.writeable = False
+        self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
+        self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
+        self.dof = self.nv
+        self.fully_driven = self.nu == self.nv
+
+    def joint(self, name: str) -> TreeJoint:
+        """Where a joint's coordinates are."""
+        if name not in self._joints:
+            raise StateError(f"{self.mechanism.name!r} has no joint {name!r}; it has {', '.join(self._joints)}")
+        return self._joints[name]
+
+    # ---- states ----------------------------------------------------------------------------------------
+
+    def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
+        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others at
+        zero. Quaternions are brought to length 1."""
+        q = by_name(values or {}, self.slices("q"), self.neutral(), "state")
+        v = by_name(rates or {}, self.slices("v"), np.zeros(self.nv), "rates")
+        q = self._each(lambda t, kind: kind.normalized(q[t.q]))
+        for t in self.topology.tree:
+            if not np.isfinite(q[t.q]).all():
+                raise StateError(f"state: joint {t.joint.name!r} has a zero quaternion, or numbers that are not finite")
+        return State(self, q, v)
+
+    def neutral(self) -> np.ndarray:
+        """The coordinates at which all marker frames coincide."""
+        return self._each(lambda t, kind: kind.neutral())
+
+    def random_state(self, seed: int = 0) -> State:
+        """Coordinates anywhere within a turn and a metre, velocities of about one; limits are not looked at."""
+        rng = np.random.default_rng(seed)
+        q = self._each(lambda t, kind: kind.random(rng))
+        return State(self, q, rng.normal(size=self.nv))
+
+    def integrate(self, q, step) -> np.ndarray:
+        """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
+        return self._every(lambda q, step, t, kind: kind.integrate(q[t.q], step[t.v]), q, step)
+
+    def difference(self, start, end) -> np.ndarray:
+        """The constant velocity that leads from start to end in unit time; one state or many."""
+        return self._every(lambda a, b, t, kind: kind.difference(a[t.q], b[t.q]), start, end)
+
+    def _every(self, function, *arrays) -> np.ndarray:
+        arrays = [np.asarray(x, dtype=float) for x in arrays]
+        if max(x.ndim for x in arrays) == 1:
+            return self._each(lambda t, kind: function(*arrays, t, kind))
+        count = next(len(x) for x in arrays if x.ndim > 1)
+        rows = zip(*(np.broadcast_to(x, (count, x.shape[-1])) for x in arrays), strict=True)
+        return np.array([self._each(lambda t, kind, row=row: function(*row, t, kind)) for row in rows])
+
+    def _each(self, function) -> np.ndarray:
+        parts = [function(t, kind) for t, kind in zip(self.topology.tree, self._kinds, strict=True)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def slices(self, which: str) -> dict[str, slice]:
+        """Where each joint's entries are in q or v, and each single one by its full name."""
+        names = self.q_names if which == "q" else self.v_names
+        single = {name: slice(k, k + 1) for k, name in enumerate(names)}
+        return single | {name: getattr(t, which) for name, t in self._joints.items()}
+
+    def efforts(self, values: Mapping) -> np.ndarray:
+        """Efforts of the actuated freedoms (nu) by joint name; joints left out get none."""
+        full = by_name(values, self.slices("v"), np.zeros(self.nv), "tau")
+        idle = [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self.driven.tolist())]
+        if idle:
+            raise StateError(f"tau: {', '.join(idle)} is not actuated; declare the joint with actuated=True")
+        return full[self.driven]
+
+    def spread(self, tau):
+        """Efforts along all freedoms, from those of the actuated ones."""
+        if tau is None:
+            return np.zeros(self.nv)
+        if self.fully_driven and not isinstance(tau, Mapping):
+            return tau
+        given = self.efforts(tau) if isinstance(tau, Mapping) else np.asarray(tau, dtype=float)
+        if given.shape[-1:] != (self.nu,):
+            takes = f"{self.nu} entries ({', '.join(self.u_names)})" if self.nu else "none: no joint has actuated=True"
+            raise StateError(f"tau has shape {given.shape}; it takes {takes}")
+        full = np.zeros((*given.shape[:-1], self.nv))
+        full[..., self.driven] = given
+        return full
+
+
+def _name(t: TreeJoint, part: str) -> str:
+    return f"{t.joint.name}.{part}" if part else t.joint.name

@@ -1,0 +1,1 @@
+"""Runs: integrators, torque laws, events, and the loop around them."""

@@ -1,0 +1,59 @@
+"""Events: zero crossings of expressions that end a run, are noted, or change something."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from kempe.errors import StateError
+
+STOP, RECORD = "stop", "record"
+
+
+@dataclass
+class Moment:
+    """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts that are
+    held, parameters kept as inputs. Arrays may be written to; `stop` ends the run here."""
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    z: np.ndarray
+    efforts: np.ndarray
+    p: np.ndarray
+    stop: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Happens where an expression passes through zero.
+
+    expression(t, q, v): one CasADi expression of time, coordinates and velocities.
+    direction: 1 for upward crossings only, -1 for downward ones, 0 for both.
+    action: "stop" ends the run; "record" notes time and state; a function gets a `Moment`, which it may change.
+    """
+
+    name: str
+    expression: Callable
+    direction: int = 0
+    action: str | Callable[[Moment], None] = STOP
+
+    def __post_init__(self):
+        if self.direction not in (-1, 0, 1):
+            raise StateError(f"event {self.name!r}: direction is {self.direction!r}; it takes -1, 0 or 1")
+        if not (self.action in (STOP, RECORD) or callable(self.action)):
+            raise StateError(f"event {self.name!r}: action is {self.action!r}; it takes 'stop', 'record' or a function")
+
+    def symbolic(self, t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        """The expression."""
+        value = self.expression(t, q, v)
+        try:
+            found = ca.SX(value)
+        except NotImplementedError as error:
+            raise StateError(
+                f"event {self.name!r}: its expression gives {type(value).__name__}, not CasADi's"
+            ) from error
+        if found.shape != (1, 1):
+            raise StateError(f"event {self.name!r}: its expression has {found.numel()} entries; it takes one")
+        return found

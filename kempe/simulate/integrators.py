@@ -1,0 +1,226 @@
+"""Integrators: one compiled loop for all Runge-Kutta tables, with error control, dense output and located events.
+
+The step size is chosen as in Hairer, Norsett and Wanner (II.4): from the estimate's size, by at most a factor of 10 up
+and 5 down. An event is located on the dense output, and then by steps that end at it, so that it is as exact as any
+other point of the run. Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+"""
+
+import math
+
+from kempe.simulate.memory import *
+from kempe.simulate.native import compiled, kept
+from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, take
+
+SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
+SAMPLES = 4  # of each step, looked at for events
+BISECTIONS = 52
+REFINEMENTS = 4
+
+
+# ---- events ----------------------------------------------------------------------------------------------
+
+
+@compiled
+def sign(x):
+    """-1, 0 or 1."""
+    return 1 if x > 0 else -1 if x < 0 else 0
+
+
+@compiled
+def take_sides(m, w, which):
+    """On which side of each event's zero the run is; at a zero, and for event `which`, the side it is going to."""
+    side, spot = w[SIDE], w[SPOT]
+    guards(m, w, m[T], w[Y])
+    for e in range(w[EVENTS]):
+        w[side + e] = 0 if which == e else sign(m[w[GUARDED] + e])
+    soon = 1e-6 * (m[H] if m[H] > 0 else 1e-3)
+    for i in range(w[N]):
+        m[spot + i] = m[w[Y] + i] + soon * m[w[K] + i]
+    guards(m, w, m[T] + soon, spot)
+    for e in range(w[EVENTS]):
+        if w[side + e] == 0:
+            w[side + e] = sign(m[w[GUARDED] + e])
+
+
+@compiled
+def expression(m, w, t, h, theta, event):
+    """An event's expression at a part of the step."""
+    between(m, w, h, theta)
+    guards(m, w, t + theta * h, w[SPOT])
+    return m[w[GUARDED] + event]
+
+
+@compiled
+def find(m, w, t, h):
+    """The first event on the polynomial of the step: the part of the step at which it is, and its number or NONE."""
+    side, direction = w[SIDE], w[DIRECTION]
+    earliest, which = 2.0, NONE
+    for sample in range(1, SAMPLES + 1):
+        theta = sample / SAMPLES
+        for e in range(w[EVENTS]):
+            now = sign(expression(m, w, t, h, theta, e))
+            watched = w[direction + e] == 0 or w[direction + e] == now
+            if now == 0 or now == w[side + e] or w[side + e] == 0 or not watched:
+                continue
+            low, high = theta - 1.0 / SAMPLES, theta
+            for _ in range(BISECTIONS):
+                half = 0.5 * (low + high)
+                if sign(expression(m, w, t, h, half, e)) == now:
+                    high = half
+                else:
+                    low = half
+            if high < earliest:
+                earliest, which = high, e
+        if which != NONE:
+            break
+        for e in range(w[EVENTS]):
+            now = sign(expression(m, w, t, h, theta, e))
+            if now != 0:
+                w[side + e] = now
+    return earliest, which
+
+
+@compiled
+def land(m, w, t, h, theta, event):
+    """Steps from t to the event itself, its time corrected by what is left of its expression; the size of the step."""
+    reach = 1e-3
+    before = expression(m, w, t, h, theta - reach, event)
+    rate = (expression(m, w, t, h, theta + reach, event) - before) / (2 * reach * h)
+    size = theta * h
+    for _ in range(REFINEMENTS):
+        if w[EULER]:  # the slope at t was replaced by the one the step went along
+            copy(m, w[Y], w[CELLS] + 1, w[N])
+            evaluate(m, w, t, math.inf, 0)
+        take(m, w, t, size)
+        settle(m, w, t, size)
+        guards(m, w, t + size, w[NEW])
+        correction = -m[w[GUARDED] + event] / rate
+        if not abs(correction) > ULP * max(abs(t), size):
+            break
+        size = min(max(size + correction, 0.0), h)
+    return size
+
+
+# ---- the loop --------------------------------------------------------------------------------------------
+
+
+@compiled
+def finite(m, start, count):
+    """Whether all entries of a part are."""
+    total = 0.0
+    for i in range(count):
+        total += 0.0 * m[start + i]  # NaN, where one is not
+    return total == 0.0
+
+
+@compiled
+def record(m, w, rows, state):
+    """The next row of output: a state, and the outside values as they are held."""
+    n = w[N]
+    for i in range(n):
+        rows[w[ROW], i] = m[state + i]
+    for i in range(w[NW]):
+        rows[w[ROW], n + i] = m[w[CELLS] + 1 + n + i]
+    w[ROW] += 1
+
+
+@compiled
+def begin(m, w, until):
+    """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
+    copy(m, w[Y], w[CELLS] + 1, w[N])
+    evaluate(m, w, m[T], math.inf, 0)
+    w[FRESH] = 0
+    if w[ABORTED]:
+        return STOPPED
+    if not finite(m, w[K], w[N]):
+        return NON_FINITE
+    m[HEALTH] = m[w[APPLIED]]
+    if m[HEALTH] < m[FLOOR] and not w[CROSS]:
+        return SINGULAR
+    if m[H] == 0.0:
+        m[H] = first_step(m, w, until)
+        if not m[H] > 0.0:
+            return NON_FINITE
+    if w[GUARD] != 0 and w[FIRED] != NONE:
+        take_sides(m, w, w[FIRED])
+    return NONE
+
+
+@kept
+def advance(m, w, times, rows, until, budget):
+    """Goes on until a time, an event, or a number of steps; says which."""
+    n, last = w[N], w[SLOPES] - 1
+    adaptive = w[ESTIMATES] > 0
+    while True:
+        t = m[T]
+        if w[FRESH]:
+            how = begin(m, w, until)
+            if how != NONE:
+                return how
+        if t >= until:
+            return REACHED
+        while w[ROW] < len(times) and times[w[ROW]] <= t:
+            record(m, w, rows, w[Y])
+        if budget <= 0:
+            return PAUSED
+        budget -= 1
+
+        # How far: to the next time at which something jumps at most; a rest of almost nothing is not left over.
+        target = until
+        if w[NEXT_JUMP] < w[JUMPS]:
+            target = min(until, m[w[JUMP_TIMES] + w[NEXT_JUMP]])
+        wanted = min(m[H], m[LONGEST])
+        cut = t + wanted * (1 + 1e-9) >= target
+        h = target - t if cut else wanted
+        if adaptive and not cut and h < 10 * ULP * abs(t):
+            return TOO_SMALL if finite(m, w[K] + last * n, n) else NON_FINITE
+
+        take(m, w, t, h)
+        if w[ABORTED]:
+            return STOPPED
+        if adaptive and not (w[CROSS] and m[HEALTH] < m[FLOOR]):
+            size = error(m, w, h)
+            if not size < 1.0:
+                m[H] = h * (max(SHRINK, SAFETY * size ** -m[EXPONENT]) if math.isfinite(size) else SHRINK)
+                w[REJECTED] += 1
+                w[JUST_REJECTED] = 1
+                continue
+            factor = GROW if size == 0.0 else min(GROW, SAFETY * size ** -m[EXPONENT])
+            if w[JUST_REJECTED]:
+                factor = min(1.0, factor)
+            w[JUST_REJECTED] = 0
+            m[H] = max(h * factor, wanted) if cut else h * factor
+        settle(m, w, t, h)
+        if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
+            return NON_FINITE
+        m[HEALTH] = m[w[APPLIED]]
+
+        fired, drawn = NONE, False
+        if w[GUARD] != 0:
+            interpolate(m, w, t, h)
+            theta, fired = find(m, w, t, h)
+            drawn = fired == NONE
+            if fired != NONE:
+                h = land(m, w, t, h, theta, fired)
+                m[HEALTH] = m[w[APPLIED]]
+                cut = False
+        arrived = target if cut else t + h
+        while w[ROW] < len(times) and times[w[ROW]] < arrived:
+            if not drawn:
+                interpolate(m, w, t, h)
+                drawn = True
+            between(m, w, h, (times[w[ROW]] - t) / h)
+            record(m, w, rows, w[SPOT])
+        copy(m, w[NEW], w[Y], n)
+        copy(m, w[K] + last * n, w[K], n)
+        m[T] = arrived
+        w[STEPS] += 1
+        if cut and target < until:
+            w[NEXT_JUMP] += 1
+            w[FRESH], w[FIRED] = 1, NONE
+        if fired != NONE:
+            w[FIRED] = fired
+            w[w[SIDE] + fired] *= -1
+            return EVENT
+        if m[HEALTH] < m[FLOOR] and not w[CROSS]:
+            return SINGULAR

@@ -1,0 +1,137 @@
+"""Machine: the memory of one run and the calls that move it on; between calls it stands still and can be changed."""
+
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_ssize_t, c_void_p, cast
+
+import numpy as np
+
+from kempe.compiler.kernel import Kernel
+from kempe.model.model import Model
+from kempe.simulate.drive import Drive, efforts
+from kempe.simulate.integrators import advance
+from kempe.simulate.memory import *
+from kempe.simulate.system import System
+from kempe.simulate.tables import Method
+
+_CALLBACK = CFUNCTYPE(None, c_ssize_t, c_ssize_t, c_ssize_t)
+SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
+LINE = 8  # doubles in a line of the processor's cache
+
+
+class Machine:
+    """One run. Between calls of `advance` its parts may be read and written: q, v, z (all in y), the values from
+    outside, parameters p; after writing, say `changed`."""
+
+    def __init__(
+        self,
+        model: Model,
+        system: System,
+        guard: Kernel | None,
+        directions: tuple[int, ...],
+        drive: Drive,
+        method: Method,
+        state: np.ndarray,
+        p: np.ndarray,
+        times: np.ndarray,
+    ):
+        self.model, self.drive, self.times = model, drive, times
+        nq, nv, nu, n, width, events = model.nq, model.nv, model.nu, len(state), len(drive.held), len(directions)
+        kernels = system.main, guard, system.project, system.rates
+        self._kernels = [kernel for kernel in kernels if kernel is not None]  # addresses are good while they live
+        self._failure: BaseException | None = None
+        self._callback = _CALLBACK(self._call) if drive.function is not None else None
+        breaks = np.zeros(0) if drive.table is None else drive.table.breaks
+        coefficients = np.zeros((0, 0, 0)) if drive.table is None else drive.table.coefficients
+        stages = len(method.a)
+        parts = {
+            CELLS: np.concatenate([[0.0], state, drive.held, p]),
+            Y: state,
+            NEW: np.zeros(n),
+            SPOT: np.zeros(n),
+            K: np.zeros(stages * n),
+            POLYNOMIAL: np.zeros(method.dense.shape[1] * n),
+            A: method.a,
+            C: method.c,
+            ERRORS: method.errors,
+            DENSE: method.dense.T,
+            BREAKS: breaks,
+            COEFFICIENTS: coefficients,
+            JUMP_TIMES: drive.breaks,
+            GUARDED: np.zeros(events),
+            PROJECTED: np.zeros(nq + nv),
+            APPLIED: np.zeros(1 + nu + nv),  # health, u, stops
+            WORK: np.zeros(max(kernel.workspace for kernel in self._kernels)),
+        }
+        # Every part begins a line of the cache, so that none is written together with another.
+        sizes = [CLOCK, *(part.size for part in parts.values())]
+        starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
+        self.m = m = np.zeros(starts[-1] + LINE)
+        self.w = w = np.zeros(WORDS + 2 * events, dtype=np.int64)
+        for (place, part), start in zip(parts.items(), starts[1:], strict=False):
+            w[place] = start
+            m[start : start + part.size] = part.ravel()
+        w[[SYSTEM, GUARD, PROJECT, RATES]] = [0 if kernel is None else kernel.address for kernel in kernels]
+        w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value
+        w[[N, NQ, NV, NZ, NW, EVENTS]] = n, nq, nv, n - nq - nv, width, events
+        w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
+        w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(drive.breaks)
+        w[EULER] = method.name == "euler"
+        m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
+        w[[SIDE, DIRECTION]] = WORDS, WORDS + events
+        w[WORDS + events :] = directions
+
+        cells, applied, base = int(w[CELLS]), int(w[APPLIED]), m.ctypes.data
+        places = {
+            IN_SYSTEM: [cells, cells + 1, cells + 1 + nq, cells + 1 + nq + nv, cells + 1 + n, cells + 1 + n + width],
+            OUT_SYSTEM: [0, 0, 0, applied + 1, applied + 1 + nu, applied],
+            IN_SHORT: [cells + 1, cells + 1 + nq, cells + 1 + n + width],
+            OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + nq],
+            OUT_RATES: [w[K]],
+            OUT_HOOK: [cells + 1 + n],
+            OUT_GUARD: [w[GUARDED]],
+        }
+        for place, targets in places.items():
+            w[place : place + len(targets)] = base + 8 * np.array(targets)
+
+        self.y = m[w[Y] : w[Y] + n]
+        self.q, self.v, self.z = self.y[:nq], self.y[nq : nq + nv], self.y[nq + nv :]
+        self.outside = m[cells + 1 + n : cells + 1 + n + width]
+        self.p = m[cells + 1 + n + width : cells + 1 + n + width + len(p)]
+        self.slopes = m[w[K] : w[K] + stages * n].reshape(stages, n)
+        self._given = m[cells : cells + 1 + nq + nv]
+        self.rows = np.empty((len(times), n + width))
+
+    def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
+        """Sets the clock; a step size of 0 is for the method to choose."""
+        m, w = self.m, self.w
+        m[[T, H, RELATIVE, ABSOLUTE, LONGEST, FLOOR]] = t, h, tolerance, tolerance, longest, SINGULAR_BELOW
+        w[NEXT_JUMP] = np.searchsorted(self.drive.breaks, t, side="right")
+        w[CROSS] = cross
+        self.changed(int(w[EVENTS]))
+
+    def changed(self, event: int = NONE) -> None:
+        """Says that something was written to between calls; by an event, if sides of events may have changed too."""
+        self.w[FRESH], self.w[FIRED] = 1, event
+
+    def advance(self, until: float, budget: int) -> int:
+        """Goes on; one of the ways to end that `memory` has."""
+        how = advance(self.m, self.w, self.times, self.rows, until, budget)
+        if self._failure is not None:
+            raise self._failure
+        return how
+
+    def _call(self, _inputs: int, _outputs: int, _work: int) -> None:
+        """What compiled code calls where the torque is Python; an exception is kept until it has returned."""
+        function: Callable = self.drive.function  # type: ignore[assignment]
+        nq = self.model.nq
+        try:
+            given = self._given.copy()
+            self.outside[:] = efforts(self.model, function(float(given[0]), given[1 : 1 + nq], given[1 + nq :]))
+        except BaseException as error:
+            self._failure = error
+            self.w[ABORTED] = 1
+
+    @property
+    def t(self) -> float:
+        """Time."""
+        return float(self.m[T])

@@ -1,0 +1,54 @@
+"""How integrators are compiled, and how compiled code calls native code by its address."""
+
+import hashlib
+from pathlib import Path
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from kempe.compiler.cache import directory
+
+SOURCES = ("memory.py", "native.py", "steps.py", "integrators.py")
+
+
+def _digest() -> str:
+    text = b"".join(Path(__file__).with_name(name).read_bytes() for name in SOURCES)
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+_FOLDER = None if directory() is None else Path(str(directory())) / f"integrators-{_digest()}"
+
+
+def compiled(function):
+    """Compiles a function that others of these call, along with them; it cannot be called from Python."""
+    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def kept(function):
+    """Compiles a function that Python calls when it is first called, and keeps the code.
+
+    numba takes kept code for good as long as the function's own file is unchanged; these functions call each other
+    across files, so the code is kept in a folder named by the content of them all.
+    """
+    before = numba.config.CACHE_DIR
+    try:
+        numba.config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
+        return numba.njit(cache=_FOLDER is not None, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@intrinsic
+def call(typing_context, address, inputs, outputs, work):
+    """`void f(const double *const *inputs, double *const *outputs, double *work)` at an address; all are integers."""
+    signature = types.void(types.intp, types.intp, types.intp, types.intp)
+
+    def emit(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function = ir.FunctionType(ir.VoidType(), [word] * 3)
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        return context.get_dummy_value()
+
+    return signature, emit

@@ -1,0 +1,204 @@
+"""Steps: one compiled evaluation of a system, and one step of any Runge-Kutta table with its error and dense output.
+
+Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+"""
+
+import math
+
+from kempe.simulate.memory import *
+from kempe.simulate.native import call, compiled
+
+# ---- one evaluation --------------------------------------------------------------------------------------
+
+
+@compiled
+def native(m, w, function, inputs, outputs):
+    """Calls native code with tables of pointers that begin at these places."""
+    words = w.ctypes.data
+    call(w[function], words + 8 * inputs, words + 8 * outputs, m.ctypes.data + 8 * w[WORK])
+
+
+@compiled
+def look_up(m, w, t, middle):
+    """The outside values at t, from their polynomials; at a break, those of the side that `middle` is on."""
+    breaks, pieces, s = w[BREAKS], w[PIECES], w[PIECE]
+    if not (m[breaks + s] <= t < m[breaks + s + 1]):
+        s, high = 0, pieces
+        while high - s > 1:
+            half = (s + high) // 2
+            if m[breaks + half] <= t:
+                s = half
+            else:
+                high = half
+        w[PIECE] = s
+    if m[breaks + s] == t and middle < t and s > 0:
+        s -= 1
+    x = min(max(t, m[breaks]), m[breaks + pieces]) - m[breaks + s]
+    first, width = w[CELLS] + 1 + w[N], w[NW]
+    row = w[COEFFICIENTS] + s * w[TABLE_POWERS] * width
+    for i in range(width):
+        value = 0.0
+        for power in range(w[TABLE_POWERS] - 1, -1, -1):
+            value = value * x + m[row + power * width + i]
+        m[first + i] = value
+
+
+@compiled
+def evaluate(m, w, t, middle, stage):
+    """The slope at t of the state in the cells, into row `stage` of k."""
+    m[w[CELLS]] = t
+    if w[PIECES] > 0:
+        look_up(m, w, t, middle)
+    if w[HOOK] != 0:
+        native(m, w, HOOK, IN_SYSTEM, OUT_HOOK)
+    slope = m.ctypes.data + 8 * (w[K] + stage * w[N])
+    w[OUT_SYSTEM] = slope
+    w[OUT_SYSTEM + 1] = slope + 8 * w[NQ]
+    w[OUT_SYSTEM + 2] = slope + 8 * (w[NQ] + w[NV])
+    native(m, w, SYSTEM, IN_SYSTEM, OUT_SYSTEM)
+    w[EVALUATIONS] += 1
+
+
+@compiled
+def copy(m, source, target, count):
+    """A part of the doubles to another place."""
+    for i in range(count):
+        m[target + i] = m[source + i]
+
+
+@compiled
+def guards(m, w, t, state):
+    """The events' expressions at a state."""
+    copy(m, state, w[CELLS] + 1, w[N])
+    m[w[CELLS]] = t
+    native(m, w, GUARD, IN_SYSTEM, OUT_GUARD)
+
+
+# ---- one step --------------------------------------------------------------------------------------------
+
+
+@compiled
+def combine(m, w, stage, h):
+    """y + h sum a k into the cells."""
+    n, cells, k, row = w[N], w[CELLS] + 1, w[K], w[A] + stage * w[ALL_SLOPES]
+    copy(m, w[Y], cells, n)
+    for j in range(stage):
+        weight = h * m[row + j]
+        if weight != 0.0:
+            for i in range(n):
+                m[cells + i] += weight * m[k + j * n + i]
+
+
+@compiled
+def take(m, w, t, h):
+    """A step of size h: slopes into k, the state it leads to into new."""
+    if w[EULER]:
+        push(m, w, h)
+    last = w[SLOPES] - 1
+    for stage in range(1, last):
+        combine(m, w, stage, h)
+        evaluate(m, w, t + m[w[C] + stage] * h, t + 0.5 * h, stage)
+    combine(m, w, last, h)
+    copy(m, w[CELLS] + 1, w[NEW], w[N])
+    evaluate(m, w, t + h, t + 0.5 * h, last)
+
+
+@compiled
+def push(m, w, h):
+    """Makes k_0 the slope of a semi-implicit step: coordinates go by the velocities at its end."""
+    nq, nv, cells, k = w[NQ], w[NV], w[CELLS] + 1, w[K]
+    copy(m, w[Y], cells, w[N])
+    for i in range(nq, nq + nv):
+        m[cells + i] += h * m[k + i]
+    if w[RATES] == 0:
+        copy(m, cells + nq, k, nq)
+    else:
+        native(m, w, RATES, IN_SHORT, OUT_RATES)
+
+
+@compiled
+def settle(m, w, t, h):
+    """Brings the new state back onto its manifold; the slope there is worked out anew."""
+    if w[PROJECT] == 0:
+        return
+    copy(m, w[NEW], w[CELLS] + 1, w[N])
+    native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
+    copy(m, w[PROJECTED], w[NEW], w[NQ] + w[NV])
+    copy(m, w[NEW], w[CELLS] + 1, w[N])
+    evaluate(m, w, t + h, t + 0.5 * h, w[SLOPES] - 1)
+
+
+@compiled
+def weighted(m, w, row, count, out):
+    """The sum of slopes with the weights that begin at `row`."""
+    n, k = w[N], w[K]
+    for i in range(n):
+        m[out + i] = 0.0
+    for j in range(count):
+        if m[row + j] != 0.0:
+            for i in range(n):
+                m[out + i] += m[row + j] * m[k + j * n + i]
+
+
+@compiled
+def error(m, w, h):
+    """The estimated error of a step, as a part of what is allowed."""
+    n, y, new, spot = w[N], w[Y], w[NEW], w[SPOT]
+    if n == 0:
+        return 0.0
+    first, second = 0.0, 0.0
+    for estimate in range(w[ESTIMATES]):
+        weighted(m, w, w[ERRORS] + estimate * w[SLOPES], w[SLOPES], spot)
+        squares = 0.0
+        for i in range(n):
+            squares += (m[spot + i] / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))) ** 2
+        first, second = squares, first  # the estimate of higher order comes last
+    if w[ESTIMATES] == 1:
+        return h * math.sqrt(first / n)
+    return h * first / math.sqrt((first + 0.01 * second) * n) if first != 0.0 else 0.0
+
+
+@compiled
+def interpolate(m, w, t, h):
+    """The polynomial of the step just taken, less y, over h; some methods take more slopes for it."""
+    for stage in range(w[SLOPES], w[ALL_SLOPES]):
+        combine(m, w, stage, h)
+        evaluate(m, w, t + m[w[C] + stage] * h, t + 0.5 * h, stage)
+    for power in range(w[POWERS]):
+        weighted(m, w, w[DENSE] + power * w[ALL_SLOPES], w[ALL_SLOPES], w[POLYNOMIAL] + power * w[N])
+
+
+@compiled
+def between(m, w, h, theta):
+    """The state at a part theta of the step, into spot."""
+    n, y, spot, polynomial = w[N], w[Y], w[SPOT], w[POLYNOMIAL]
+    for i in range(n):
+        m[spot + i] = 0.0
+    for power in range(w[POWERS] - 1, -1, -1):
+        for i in range(n):
+            m[spot + i] = (m[spot + i] + m[polynomial + power * n + i]) * theta
+    for i in range(n):
+        m[spot + i] = m[y + i] + h * m[spot + i]
+
+
+@compiled
+def first_step(m, w, until):
+    """A step size to begin with (II.4): one for which an Euler step changes little, and its slope as well."""
+    n, y, k, cells, t = w[N], w[Y], w[K], w[CELLS] + 1, m[T]
+    if n == 0:
+        return until - t
+    size, slope, change = 0.0, 0.0, 0.0
+    for i in range(n):
+        allowed = m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i])
+        size += (m[y + i] / allowed) ** 2
+        slope += (m[k + i] / allowed) ** 2
+    size, slope = math.sqrt(size / n), math.sqrt(slope / n)
+    h = min(1e-6 if size < 1e-5 or slope < 1e-5 else 0.01 * size / slope, until - t)
+    for i in range(n):
+        m[cells + i] = m[y + i] + h * m[k + i]
+    evaluate(m, w, t + h, t + 0.5 * h, 1)
+    for i in range(n):
+        change += ((m[k + n + i] - m[k + i]) / (m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i]))) ** 2
+    steepest = max(slope, math.sqrt(change / n) / h)
+    other = max(1e-6, h * 1e-3) if steepest <= 1e-15 else (0.01 / steepest) ** m[EXPONENT]
+    return min(100 * h, other, until - t)

@@ -1,0 +1,96 @@
+"""Joint limits in a run: as smooth stops that push back, or as events that end it."""
+
+from dataclasses import dataclass
+from math import inf, pi
+
+import casadi as ca
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.model.model import Model
+from kempe.simulate.events import Event
+
+FREQUENCY = 25.0  # Hz at which a joint would swing on a stop that is left to us
+WIDTH = 1e-3  # of the way between the limits, over which such a stop begins
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Smooth stops at the limits of joints.
+
+    Beyond a limit by d the effort is k s(d) (1 + c d'), against the motion, and never pulls: s is d^2 / (2 w) up to the
+    width w and d - w/2 from there on, so that the effort and its slope are continuous.
+
+    stiffness k [N m/rad, N/m]: where left out, such that the joint would swing on the stop at 25 Hz; damping c [s/rad,
+    s/m] takes energy out of an impact in proportion to its speed; width w [rad, m]: a thousandth of the way between the
+    limits where left out.
+    """
+
+    stiffness: float | None = None
+    damping: float = 1.0
+    width: float | None = None
+
+    def __post_init__(self):
+        for name in ("stiffness", "damping", "width"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < inf:
+                raise StateError(f"Stops: {name} is {value!r}; give a number that is not negative")
+
+
+@dataclass(frozen=True)
+class Limited:
+    """A freedom with limits: its name, its places in q and v, and the limits."""
+
+    name: str
+    q: int
+    v: int
+    low: float
+    high: float
+
+
+def limited(model: Model) -> list[Limited]:
+    """All freedoms of a model that have limits."""
+    found = []
+    for t in model.topology.tree:
+        for k, pair in enumerate(t.joint.limits):
+            if pair is not None:
+                v = t.v.start + k
+                found.append(Limited(model.v_names[v], t.q.start + k, v, *pair))
+    return found
+
+
+def stop_efforts(model: Model, stops: Stops, inertias: np.ndarray, q: ca.SX, v: ca.SX) -> list:
+    """The efforts of all stops along every freedom (nv)."""
+    tau: list = [0.0] * model.nv
+    for at in limited(model):
+        span = at.high - at.low
+        width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
+        stiffness = inertias[at.v] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
+        for limit, sign in ((at.low, -1.0), (at.high, 1.0)):
+            if abs(limit) < inf:
+                beyond = ca.fmax(sign * (q[at.q] - limit), 0)
+                eased = ca.fmin(beyond, width)
+                depth = eased * (beyond - eased / 2) / width if width else beyond
+                push = stiffness * depth * ca.fmax(1 + stops.damping * sign * v[at.v], 0)
+                tau[at.v] = tau[at.v] - sign * push
+    return tau
+
+
+def no_events(limits: str | Stops) -> Stops | None:
+    """The stops that `limits` asks for, where nothing can watch for events."""
+    if isinstance(limits, Stops):
+        return limits
+    if limits not in ("stops", "ignore"):
+        raise StateError(f"limits is {limits!r}; here it takes 'stops', 'ignore' or kp.Stops(...)")
+    return Stops() if limits == "stops" else None
+
+
+def limit_events(model: Model) -> list[Event]:
+    """Events that end a run where a joint meets one of its limits."""
+    events = []
+    for at in limited(model):
+        for limit, sign, word in ((at.low, 1.0, "lower"), (at.high, -1.0, "upper")):
+            if abs(limit) < inf:
+                name = f"{at.name} at its {word} limit {limit:g}"
+                events.append(Event(name, lambda t, q, v, at=at, x=limit, s=sign: s * (q[at.q] - x), direction=-1))
+    return events

@@ -1,0 +1,142 @@
+"""System: the right-hand side of a run as native code, with the torque law and the stops compiled into it."""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+
+from kempe.compiler.kernel import Kernel
+from kempe.compiler.program import Program
+from kempe.compiler.trace import trace
+from kempe.control.laws import CompiledLaw, Symbols
+from kempe.dynamics.kinematics import rates
+from kempe.model import blocks
+from kempe.model.model import Model
+from kempe.simulate.events import Event
+from kempe.simulate.stops import Stops, limited, stop_efforts
+from kempe.spatial.vectors import from_sx, to_sx
+
+SAMPLES = 16  # states at which the scale of the pivots is measured
+KEPT = 32  # systems of one model that are remembered
+
+_systems: WeakKeyDictionary[Model, dict[tuple, "System"]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Kernels of a run.
+
+    main(t, q, v, z, w, p) -> qdot, vdot, zdot, u, stops, health: w are the values that a table, a controller or nobody
+    changes from outside, z the states of a law. health is the least pivot of the inertia matrix beside the largest that
+    sampled states have; 0 where the matrix is singular.
+    project(q, v, p) -> q, v on the manifold, and rates(q, v, p) -> qdot; None where q is its own manifold.
+    """
+
+    main: Kernel
+    project: Kernel | None
+    rates: Kernel | None
+    z_names: tuple[str, ...]
+
+
+def system(model: Model, law: CompiledLaw | None, width: int, stops: Stops | None) -> System:
+    """The system of a model under a law; `width` is how many values w has. Remembered as long as the model lives."""
+    known = _systems.setdefault(model, {})
+    stops = stops if stops is not None and limited(model) else None
+    key = law, width, stops
+    if key not in known:
+        while len(known) >= KEPT:
+            known.pop(next(iter(known)))
+        curved = model.nq != model.nv
+        known[key] = System(
+            Kernel(_program(model, law, width, stops)),
+            Kernel(_projection(model)) if curved else None,
+            Kernel(_short(model, "rates", lambda q, v, p: _rates(model, q, v, p))) if curved else None,
+            tuple(law.states) if law is not None else (),
+        )
+    return known[key]
+
+
+def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> Kernel | None:
+    """The expressions of events, as a function of the same arguments as the system."""
+    if not events:
+        return None
+
+    def expressions(t, q, v, z, w, p):
+        return {"g": ca.vertcat(*(event.symbolic(t, q, v) for event in events))}
+
+    return Kernel(trace(expressions, _shapes(model, width, states), name="guard"))
+
+
+def _shapes(model: Model, width: int, states: int) -> dict:
+    return {"t": (), "q": model.nq, "v": model.nv, "z": states, "w": width, "p": len(model.p)}
+
+
+def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | None) -> Program:
+    scale = _pivot_scale(model)
+    shapes = _shapes(model, width, len(law.states) if law is not None else 0)
+
+    def efforts(t, q, v, z, w, p):
+        """tau along all freedoms, dz/dt, u, and the efforts of stops."""
+        u, zdot = (w, ca.SX(0, 1)) if law is None else law.efforts(model, Symbols(t, q, v, z, w, p))
+        tau = [0.0] * model.nv if stops is None else stop_efforts(model, stops, scale, q, v)
+        stopping = ca.SX(0, 1) if stops is None else ca.vertcat(*tau)
+        for k, at in enumerate(model.driven.tolist()):
+            tau[at] = tau[at] + u[k]
+        return {"tau": ca.vertcat(*tau), "zdot": zdot, "u": u, "stops": stopping}
+
+    def finish(q, v, pivots, p=None):
+        """dq/dt, and how far the inertia matrix is from singular."""
+        health = ca.SX(1.0)
+        for k in range(model.nv):
+            health = ca.fmin(health, pivots[k] * (1.0 / scale[k]))
+        return {"qdot": _rates(model, q, v, ca.SX(0, 1) if p is None else p), "health": health}
+
+    def whole(t, q, v, z, w, p):
+        given = efforts(t, q, v, z, w, p)
+        arrays = (from_sx(x) for x in (q, v, given["tau"]))
+        vdot, pivots = map(to_sx, model.equations.forward(model.equations.tree(from_sx(p)), *arrays))
+        found = {**given, **finish(q, v, pivots, p), "vdot": vdot}
+        return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
+
+    repeated = None
+    if not model.p_names:
+        parts = (
+            trace(efforts, shapes, name="efforts"),
+            trace(
+                finish,
+                {"q": model.nq, "v": model.nv, "pivots": model.nv},
+                {"qdot": model.nq, "health": ()},
+                name="finish",
+            ),
+        )
+        repeated = blocks.system(model.equations, *parts)
+    return repeated or trace(whole, shapes, {**dict.fromkeys(("health",), ())}, name="system")
+
+
+def _pivot_scale(model: Model) -> np.ndarray:
+    """The largest size of each pivot over sampled states: a fixed scale, since the entries may all vanish together."""
+    q = np.array([model.neutral(), *(model.random_state(seed).q for seed in range(SAMPLES - 1))])
+    found = np.abs(model.pivots(q)).max(axis=0, initial=0.0)
+    return np.where(found > 0, found, 1.0)
+
+
+def _rates(model: Model, q: ca.SX, v: ca.SX, p: ca.SX) -> ca.SX:
+    return to_sx(rates(model.equations.tree(from_sx(p)), from_sx(q), from_sx(v)))
+
+
+def _projection(model: Model) -> Program:
+    def project(q, v, p):
+        q = from_sx(q)
+        parts = [t.joint.kind(model.mechanism.parameters.__getitem__).normalized(q[t.q]) for t in model.topology.tree]
+        return {"q_out": to_sx(np.concatenate(parts)), "v_out": v}
+
+    return _short(model, "project", project)
+
+
+def _short(model: Model, name: str, function) -> Program:
+    def named(q, v, p):
+        given = function(q, v, p)
+        return given if isinstance(given, dict) else {"out": given}
+
+    return trace(named, {"q": model.nq, "v": model.nv, "p": len(model.p)}, name=name)
