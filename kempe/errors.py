@@ -26,7 +26,7 @@ class MechanismError(KempeError, ValueError):
 
 
 class FileError(KempeError):
-    """A mechanism file cannot be read; the message names file, line and field."""
+    """A file cannot be read or written; the message names it, and line and field where there are any."""
 
 
 class TopologyError(KempeError):
@@ -39,3 +39,7 @@ class StateError(KempeError, ValueError):
 
 class MotionError(KempeError, ValueError):
     """A desired motion, or a table over time, contradicts itself or does not fit another."""
+
+
+class MissingPackage(KempeError, ImportError):
+    """A package that only this call needs is not installed; the message says how to get it."""

@@ -164,6 +164,26 @@ def _energy(eq, tree, q, v):
     return [array([energy]) for energy in energies]
 
 
+def _along_motion(x: ca.SX, tree, q, v, a) -> ca.SX:
+    """dx/dt of something that depends on q and v."""
+    state, rates = ca.vertcat(to_sx(q), to_sx(v)), ca.vertcat(to_sx(kinematics.rates(tree, q, v)), to_sx(a))
+    return ca.jtimes(x, state, rates)
+
+
+def _energy_rate(eq, tree, q, v, a):
+    kinetic, potential = _energy(eq, tree, q, v)
+    return (_along_motion(to_sx(kinetic + potential), tree, q, v, a),)
+
+
+def _passive_power(eq, tree, q, v):
+    return [array([power]) for power in kinematics.passive_power(tree, kinematics.frames(tree, q, v), v)]
+
+
+def _motion_rates(eq, tree, q, v, a):
+    qdot = to_sx(kinematics.rates(tree, q, v))
+    return qdot, _along_motion(qdot, tree, q, v, a)
+
+
 def _momentum(eq, tree, q, v):
     return kinematics.momentum(tree, kinematics.frames(tree, q, v))
 
@@ -202,7 +222,7 @@ def _grid(x: ca.SX) -> np.ndarray:
     return from_sx(x).reshape(x.shape)
 
 
-VECTOR, MATRIX, SCALARS, MATRICES = ("vector",), ("matrix",), ("scalar",) * 2, ("matrix",) * 3
+VECTOR, MATRIX, SCALAR, MATRICES = ("vector",), ("matrix",), ("scalar",), ("matrix",) * 3
 
 FUNCTIONS = {
     "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), VECTOR, _forward),
@@ -211,7 +231,10 @@ FUNCTIONS = {
     "bias": Function(("q", "v"), ("h",), VECTOR, _bias),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
-    "energy": Function(("q", "v"), ("kinetic", "potential"), SCALARS, _energy),
+    "energy": Function(("q", "v"), ("kinetic", "potential"), SCALAR * 2, _energy),
+    "energy_rate": Function(("q", "v", "a"), ("rate",), SCALAR, _energy_rate),
+    "passive_power": Function(("q", "v"), ("dampers", "loads"), SCALAR * 2, _passive_power),
+    "motion_rates": Function(("q", "v", "a"), ("qdot", "qddot"), VECTOR * 2, _motion_rates),
     "momentum": Function(("q", "v"), ("angular", "linear"), VECTOR * 2, _momentum),
     "center_of_mass": Function(("q",), ("position",), VECTOR, _center_of_mass),
     "forward_dynamics_derivatives": Function(

@@ -1,4 +1,4 @@
-"""Kinematics and the sums over bodies: poses, twists, accelerations, energy, momentum, centre of mass."""
+"""Kinematics and the sums over bodies: poses, twists, accelerations, energy, power, momentum, centre of mass."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from kempe.dynamics.tree import Place, PlacedSpring, Tree
 from kempe.spatial.moves import pose_along, twist_along
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, divided, dot, is_zero, scaled, sqrt, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, divided, dot, is_zero, length, scaled, zeros
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,35 @@ def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
     for load in tree.loads:
         if isinstance(load, PlacedSpring):
             span = at_place(found, load.b).position - at_place(found, load.a).position
-            stretch = sqrt(dot(span, span)) - load.length
+            stretch = length(span) - load.length
             total = total + 0.5 * load.stiffness * stretch * stretch
     return total
+
+
+def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Scalar]:
+    """Power of dampers, in joints and between points (never positive), and of wrenches."""
+    dampers = loads = 0.0
+    for link, at in zip(tree.links, tree.joints, strict=True):
+        for damping, rate in zip(link.damping, v[at.v], strict=True):
+            dampers = dampers - damping * rate * rate
+    for load in tree.loads:
+        if isinstance(load, PlacedSpring):
+            _, _, speed = stretching(at_place(found, load.a), at_place(found, load.b))
+            dampers = dampers - load.damping * speed * speed
+        else:
+            frame = at_place(found, load.at)
+            omega, velocity = frame.omega, frame.velocity
+            if not load.follows:
+                omega, velocity = frame.rotation @ omega, frame.rotation @ velocity
+            loads = loads + dot(load.moment, omega) + dot(load.force, velocity)
+    return dampers, loads
+
+
+def stretching(a: Frame, b: Frame) -> tuple[Vector, Scalar, Scalar]:
+    """From a to b: the way, its length, and how fast that grows; no speed where the two meet."""
+    span = b.position - a.position
+    far = length(span)
+    return span, far, divided(dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity), far)
 
 
 def momentum(tree: Tree, found: list[Frame]) -> tuple[Vector, Vector]:
@@ -121,11 +147,9 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
     for load in tree.loads:
         if isinstance(load, PlacedSpring):
             a, b = at_place(found, load.a), at_place(found, load.b)
-            span = b.position - a.position
             # Where the ends meet a spring has no direction, and a damper no speed: only k times the span is left.
-            length = sqrt(dot(span, span))
-            speed = divided(dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity), length)
-            pull = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, length), span)
+            span, far, speed = stretching(a, b)
+            pull = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, far), span)
             add(load.a, zeros(3), pull, a.position)
             add(load.b, zeros(3), -pull, b.position)
         else:

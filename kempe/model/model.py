@@ -228,6 +228,14 @@ class Model(Coordinates):
         """Kinetic and potential energy."""
         return self._call("energy", q, v, p=p)
 
+    def energy_rate(self, q, v, a, p=None) -> np.ndarray:
+        """How fast kinetic and potential energy together grow."""
+        return self._call("energy_rate", q, v, a, p=p)
+
+    def passive_power(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """Power of dampers (never positive), and of wrenches."""
+        return self._call("passive_power", q, v, p=p)
+
     def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Angular momentum about the world's origin, and linear momentum."""
         return self._call("momentum", q, v, p=p)
@@ -239,6 +247,10 @@ class Model(Coordinates):
     def rates(self, q, v, p=None) -> np.ndarray:
         """dq/dt."""
         return self._call("rates", q, v, p=p)
+
+    def motion_rates(self, q, v, a, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """dq/dt and its derivative, for accelerations a."""
+        return self._call("motion_rates", q, v, a, p=p)
 
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
         """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to

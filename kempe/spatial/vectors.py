@@ -88,6 +88,15 @@ def divided(x: Scalar, y: Scalar) -> Scalar:
     return x / y if y else 0.0 * x
 
 
+def length(x: Vector) -> Scalar:
+    """Of a vector; its derivative at zero is zero, where a plain square root has none."""
+    square = dot(x, x)
+    if isinstance(square, ca.SX):
+        none = square == 0
+        return ca.if_else(none, 0, sqrt(ca.if_else(none, 1, square)))
+    return sqrt(square)
+
+
 def zeros(*shape: int) -> np.ndarray:
     """Exact zeros."""
     return np.zeros(shape)

@@ -20,6 +20,9 @@ FUNCTIONS = (
     "bias",
     "rates",
     "energy",
+    "energy_rate",
+    "passive_power",
+    "motion_rates",
     "momentum",
     "center_of_mass",
 )

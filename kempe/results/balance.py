@@ -1,0 +1,60 @@
+"""Energy and power along a run, and what of its power is unaccounted for."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kempe.results.columns import driven
+
+if TYPE_CHECKING:
+    from kempe.results.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Kinetic and potential energy (n,), in joules."""
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Both together."""
+        return self.kinetic + self.potential
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """Where power comes from and goes, each (n,), in watts.
+
+    actuators: efforts times rates; dampers: in joints and between points, never positive; loads: wrenches;
+    energy_rate: how fast kinetic and potential energy together grow, from coordinates, rates and accelerations.
+    """
+
+    actuators: np.ndarray
+    dampers: np.ndarray
+    loads: np.ndarray
+    energy_rate: np.ndarray
+
+    @property
+    def supplied(self) -> np.ndarray:
+        """By actuators, dampers and loads together."""
+        return self.actuators + self.dampers + self.loads
+
+    @property
+    def imbalance(self) -> np.ndarray:
+        """What the energy's rate is not explained by: zero where accelerations obey the equations of motion."""
+        return self.energy_rate - self.supplied
+
+
+def energy(run: "Trajectory") -> Energy:
+    """Along a run."""
+    return Energy(*run.model.energy(run.q, run.v, p=run.inputs))
+
+
+def power(run: "Trajectory") -> Power:
+    """Along a run."""
+    actuators = np.einsum("ij,ij->i", run.u, run.v[:, driven(run.model)])
+    dampers, loads = run.model.passive_power(run.q, run.v, p=run.inputs)
+    return Power(actuators, dampers, loads, run.model.energy_rate(run.q, run.v, run.a, p=run.inputs))

@@ -1,0 +1,91 @@
+"""A run in words: what it was, how it ended, how well its energy is accounted for."""
+
+import base64
+import io
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kempe.results.columns import COORDINATE, LAW, columns
+
+if TYPE_CHECKING:
+    from kempe.results.trajectory import Trajectory
+
+LISTED = 60  # joints or events; more are only counted
+
+
+def summary(run: "Trajectory") -> str:
+    """Everything worth knowing at a glance, a line each."""
+    s = run.statistics
+    steps = f"{s.steps} steps" + (f" ({s.rejected} refused)" if s.rejected else "")
+    worked = f"{steps}, {s.evaluations} evaluations, {s.seconds:.3g} s of wall time"
+    facts = [
+        ("mechanism", f"{run.model.mechanism.name}, by {run.model.formulation}"),
+        ("time", f"{run.start:g} to {run.end:g} s, {len(run)} row{'s' * (len(run) != 1)}"),
+        ("method", f"{s.method}, {worked}" if s.method else "not simulated"),
+        ("outcome", str(run.outcome) or run.outcome.kind),
+        ("energy", energy_kept(run)),
+        ("closure", closed(run)),
+    ]
+    if run.p.size:
+        named = zip(run.model.p_names, run.p, strict=True)
+        facts.insert(1, ("parameters", ", ".join(f"{name} = {x:g}" for name, x in named)))
+    lines = [f"{name:<10} {_one_line(text)}" for name, text in facts]
+    return "\n".join([*lines, *_ranges(run), *_events(run)])
+
+
+def energy_kept(run: "Trajectory") -> str:
+    """How far total energy drifted where nothing adds or takes any; else how far power is from adding up."""
+    power, energy = run.power, run.energy
+    if not (power.actuators.any() or power.dampers.any() or power.loads.any()):
+        drift = np.abs(energy.total - energy.total[0]).max()
+        scale = max(energy.kinetic.max(), np.ptp(energy.potential))
+        return f"total kept to {drift:.2g} J" + (f", {drift / scale:.1e} of the largest exchanged" if scale > 0 else "")
+    off, scale = np.abs(power.imbalance).max(), np.abs([power.energy_rate, power.supplied]).max()
+    part = f", {off / scale:.1e} of the largest power" if scale > 0 else ""
+    change = energy.total[-1] - energy.total[0]
+    return f"total changed by {change:.4g} J; power adds up to {off:.2g} W{part}"
+
+
+def closed(run: "Trajectory") -> str:
+    """How well loops stayed closed."""
+    if not run.model.topology.loops:
+        return "no loops"
+    return f"loops closed to {run.closure.max():.1e}"
+
+
+def page(run: "Trajectory") -> str:
+    """The summary with a plot, for notebooks."""
+    figure = run.plot("positions")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=70)
+    data = base64.b64encode(picture.getvalue()).decode()
+    return f'<pre>{escape(run.summary())}</pre><img alt="positions" src="data:image/png;base64,{data}">'
+
+
+def _ranges(run: "Trajectory") -> list[str]:
+    shown = columns(run, (COORDINATE, LAW))
+    if not shown:
+        return []
+    width = min(40, max(len(_one_line(column.of)) for column in shown))
+    lines = ["ranges"]
+    for column in shown[:LISTED]:
+        low, high = f"{column.values.min():.5g}", f"{column.values.max():.5g}"
+        lines.append(f"  {_one_line(column.of):<{width}}  {low:>11} .. {high:<11} {column.unit}".rstrip())
+    return lines + _more(len(shown), "coordinates")
+
+
+def _events(run: "Trajectory") -> list[str]:
+    if not run.occurrences:
+        return []
+    lines = [f"  {o.t:<12.6g} s  {_one_line(o.name)}" for o in run.occurrences[:LISTED]]
+    return ["events", *lines, *_more(len(run.occurrences), "events")]
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"  and {count - LISTED} more {what}"] if count > LISTED else []
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

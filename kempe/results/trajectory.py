@@ -1,0 +1,351 @@
+"""Trajectory: what a run was: coordinates, rates, accelerations and efforts over time, by name, and how it ended."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.mechanism.bodies import Body, Marker
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.results import balance, between
+from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, all_labels, labels, lookup, unknown
+from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+NO_STATISTICS = Statistics()
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A run, row by row.
+
+    t (n,): times, never falling; two rows at one time are the states before and after a jump of velocities.
+    q (n, nq), v (n, nv), a (n, nv): coordinates, velocities, accelerations, in the model's order.
+    u (n, nu): efforts of the actuated freedoms, in the order of `model.u_names`.
+    z (n, nz), z_names: states of a control law, and their names.
+    p: values of the parameters that are inputs of the model; its own unless given.
+    occurrences, outcome, statistics: events that happened, how the run ended, what it cost.
+    """
+
+    model: Model
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    u: np.ndarray
+    z: np.ndarray = None  # type: ignore[assignment]
+    z_names: tuple[str, ...] = ()
+    p: np.ndarray = None  # type: ignore[assignment]
+    occurrences: tuple[Occurrence, ...] = ()
+    outcome: Outcome = None  # type: ignore[assignment]
+    statistics: Statistics = NO_STATISTICS
+
+    def __post_init__(self):
+        """Brings arrays into read-only form, and checks that they fit the model and each other."""
+        model, put = self.model, lambda name, value: object.__setattr__(self, name, value)
+        put("z_names", tuple(self.z_names))
+        put("occurrences", tuple(self.occurrences))
+        put("t", _frozen("t", self.t, None))
+        n = len(self.t)
+        if self.z is None:
+            put("z", np.zeros((n, 0)))
+        if self.p is None:
+            put("p", model.p)
+        widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
+        for name, width in widths.items():
+            put(name, _frozen(name, getattr(self, name), (n, width)))
+        put("p", _frozen("p", self.p, (len(model.p_names),)))
+        if not (np.isfinite(self.t).all() and (np.diff(self.t) >= 0).all()):
+            raise StateError("trajectory: its times t must be finite and never fall")
+        if self.outcome is None:
+            put("outcome", Outcome(FINISHED, self.end, message=f"finished at t = {self.end:g} s"))
+        names = [label.name for label in all_labels(model, self.z_names)] + [t.joint.name for t in model.topology.tree]
+        for k, name in enumerate(self.z_names):
+            if name in self.z_names[:k] or names.count(name) > 1:
+                raise StateError(f"trajectory: the law's state {name!r} is called as something else is; rename it")
+
+    # ---- by name ---------------------------------------------------------------------------------------
+
+    @overload
+    def __getitem__(self, key: str) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: int) -> State: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Trajectory": ...
+    def __getitem__(self, key):
+        """By name, the coordinates of a joint (n,) or (n, k), one coordinate, or a state of a law; by number, the
+        state of a row; by slice, a part of the run: rows where bounds are whole numbers, times where one is not."""
+        if isinstance(key, str):
+            if key in self.z_names:
+                return self.z[:, self.z_names.index(key)]
+            return self._named(COORDINATE, self.q, key, more=self.z_names)
+        if isinstance(key, slice):
+            return self._rows(self._times_to_rows(key))
+        try:
+            row = index(key)
+        except TypeError:
+            raise StateError(f"run[...] takes a name, a row, or a slice of rows or times, not {key!r}") from None
+        if not -len(self) <= row < len(self):
+            raise StateError(f"there is no row {row}; the run has {len(self)}")
+        return State(self.model, self.q[row].copy(), self.v[row].copy())
+
+    def rate(self, name: str) -> np.ndarray:
+        """Velocities of a joint, (n,) or (n, k), or of one freedom by its full name, such as "hook.wx"."""
+        return self._named(RATE, self.v, name)
+
+    def acceleration(self, name: str) -> np.ndarray:
+        """Accelerations of a joint, or of one freedom."""
+        return self._named(ACCELERATION, self.a, name)
+
+    def torque(self, name: str) -> np.ndarray:
+        """Efforts along the actuated freedoms of a joint, N m or N, or along one freedom."""
+        if name not in self._places(EFFORT) and name in self._places(RATE):
+            has = ", ".join(self.model.u_names) or "none"
+            raise StateError(f"{name!r} is not actuated, so it has no effort; actuated are: {has}")
+        return self._named(EFFORT, self.u, name)
+
+    @cached_property
+    def _found(self) -> dict[str, dict[str, list[int]]]:
+        welds: dict[str, list[int]] = {t.joint.name: [] for t in self.model.topology.tree if t.q.start == t.q.stop}
+        found = {quantity: lookup(labels(self.model, quantity)) for quantity in (COORDINATE, RATE, EFFORT)}
+        return found | {COORDINATE: found[COORDINATE] | welds, RATE: found[RATE] | welds}
+
+    def _places(self, quantity: str) -> dict[str, list[int]]:
+        return self._found[RATE if quantity == ACCELERATION else quantity]
+
+    def _named(self, quantity: str, values: np.ndarray, name: str, more: tuple[str, ...] = ()) -> np.ndarray:
+        places = self._places(quantity)
+        if name not in places:
+            raise unknown(
+                "joint or coordinate" if quantity == COORDINATE else "joint or freedom", name, (*places, *more)
+            )
+        at = places[name]
+        return values[:, at[0]] if len(at) == 1 else values[:, at[0] : at[-1] + 1] if at else values[:, :0]
+
+    # ---- markers and bodies ----------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> np.ndarray | None:
+        """The parameters as the model's functions take them."""
+        return self.p if self.model.p_names else None
+
+    def point(self, marker: Marker | Body | str) -> np.ndarray:
+        """Positions (n, 3) of a marker, or of a body's origin, in world axes; "boom.end" by name."""
+        return self.model.pose(self._marker(marker), self.q, p=self.inputs)[1]
+
+    def pose(self, body: Marker | Body | str) -> tuple[np.ndarray, np.ndarray]:
+        """Positions (n, 3) and rotations (n, 3, 3) of a body or marker; columns of a rotation are its axes."""
+        rotations, positions = self.model.pose(self._marker(body), self.q, p=self.inputs)
+        return positions, rotations
+
+    def velocity(self, marker: Marker | Body | str) -> np.ndarray:
+        """Velocities (n, 3) of a marker's origin, in world axes."""
+        return self.model.twist(self._marker(marker), self.q, self.v, p=self.inputs)[:, 3:]
+
+    def _marker(self, marker: Marker | Body | str) -> Marker | Body | str:
+        """The same, if it is no name that nothing has."""
+        if isinstance(marker, str):
+            m = self.model.mechanism
+            bodies = {body.name: body for body in (m.ground, *m.bodies)}
+            name, _, label = marker.partition(".")
+            if name not in bodies:
+                raise unknown("body", name, bodies)
+            if label and label not in bodies[name].markers:
+                raise unknown(f"marker of {name!r}", label, bodies[name].markers)
+        return marker
+
+    # ---- what holds of the whole -----------------------------------------------------------------------
+
+    @cached_property
+    def energy(self) -> balance.Energy:
+        """Kinetic, potential and total energy."""
+        return balance.energy(self)
+
+    @cached_property
+    def power(self) -> balance.Power:
+        """Power of actuators, dampers and loads, the rate of energy, and what is left between them."""
+        return balance.power(self)
+
+    @cached_property
+    def momentum(self) -> tuple[np.ndarray, np.ndarray]:
+        """Angular momentum about the world's origin, and linear momentum, (n, 3) each."""
+        return self.model.momentum(self.q, self.v, p=self.inputs)
+
+    @cached_property
+    def closure(self) -> np.ndarray:
+        """The largest residual of the loops in each row; zero for a tree, which has none."""
+        return np.zeros(len(self))
+
+    # ---- any time, any part ----------------------------------------------------------------------------
+
+    @property
+    def start(self) -> float:
+        """The first time."""
+        return float(self.t[0])
+
+    @property
+    def end(self) -> float:
+        """The last time."""
+        return float(self.t[-1])
+
+    def at(self, t: float) -> State:
+        """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
+        where = self._instants(np.array([float(t)]))
+        q, v = self._between(where)
+        return State(self.model, q[0], v[0])
+
+    def resample(self, times: Iterable[float]) -> "Trajectory":
+        """The run at other times of it; efforts and states of laws change along straight lines between rows."""
+        given = np.array(times if isinstance(times, np.ndarray) else list(times), dtype=float)
+        if given.ndim != 1 or not given.size:
+            raise StateError(f"resample takes times in a row, not an array of shape {given.shape}")
+        where = self._instants(given)
+        q, v = self._between(where)
+        a = between.cubic_rate(self.v, self.a, where)
+        u, z = between.linear(self.u, where), between.linear(self.z, where)
+        return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, occurrences=self._happened(given))
+
+    @cached_property
+    def _motion(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of q."""
+        return self.model.motion_rates(self.q, self.v, self.a, p=self.inputs)
+
+    def _instants(self, times: np.ndarray) -> between.Instants:
+        outside = times[~((times >= self.start) & (times <= self.end))]
+        if outside.size:
+            raise StateError(f"t = {outside[0]:g} s is outside the run, which is from {self.start:g} to {self.end:g} s")
+        return between.find(self.t, times)
+
+    def _between(self, where: between.Instants) -> tuple[np.ndarray, np.ndarray]:
+        q = between.quintic(self.q, *self._motion, where)
+        for t in self.model.topology.tree:
+            if len(t.joint.type.q_names) != len(t.joint.type.v_names):
+                # A polynomial between quaternions is off the sphere by its own error; rows stay as they were.
+                quaternion = slice(t.q.start, t.q.start + 4)
+                inside = where.s > 0
+                q[inside, quaternion] /= np.linalg.norm(q[inside, quaternion], axis=1, keepdims=True)
+        return q, between.cubic(self.v, self.a, where)
+
+    def _times_to_rows(self, key: slice) -> slice:
+        if not any(isinstance(bound, (float, np.floating)) for bound in (key.start, key.stop, key.step)):
+            return key
+        if isinstance(key.step, (float, np.floating)):
+            raise StateError("run[start:stop:step] steps by rows; run.resample(times) gives the run at other times")
+        slack = 1e-12 * np.abs(self.t).max()  # 0.3 finds the row at 0.30000000000000004
+        first = None if key.start is None else np.searchsorted(self.t, key.start - slack, side="left")
+        last = None if key.stop is None else np.searchsorted(self.t, key.stop + slack, side="right")
+        return slice(first, last, key.step)
+
+    def _rows(self, rows: slice) -> "Trajectory":
+        t = self.t[rows]
+        if not t.size:
+            raise StateError(
+                f"there are no rows in that part; the run has {len(self)}, from {self.start:g} to {self.end:g} s"
+            )
+        arrays = {name: getattr(self, name)[rows] for name in ("q", "v", "a", "u", "z")}
+        return replace(self, t=t, **arrays, occurrences=self._happened(t))
+
+    def _happened(self, t: np.ndarray) -> tuple[Occurrence, ...]:
+        """The events between the first and last of some times."""
+        return tuple(o for o in self.occurrences if t[0] <= o.t <= t[-1])
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    # ---- looking at it ---------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The run in words: how long, how it ended, how well energy is accounted for, how far each joint moved."""
+        from kempe.results.summary import summary
+
+        return summary(self)
+
+    def plot(self, what: str = "overview", path: str | Path | None = None, **options: Any) -> "Figure":
+        """A figure: overview, positions, rates, accelerations, torques, energy, power, phase, path, closure or laws.
+
+        Options: joints=[names], degrees=True; for a phase plot joint=, for a path point=. With `path` it is saved too.
+        """
+        from kempe.results.plots import plot
+
+        return plot(self, what, path, **options)
+
+    def animate(self, path: str | Path, **options: Any):
+        """A page that plays the run."""
+        from kempe.view.page import animate
+
+        return animate(self, path, **options)
+
+    def picture(self, path: str | Path, t: float):
+        """A drawing of the mechanism at one time."""
+        from kempe.view.picture import picture
+
+        return picture(self.at(t), path)
+
+    def strip(self, path: str | Path, **options: Any):
+        """Drawings of the mechanism at several times, side by side."""
+        from kempe.view.picture import strip
+
+        return strip(self, path, **options)
+
+    # ---- keeping it ------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the run, with its mechanism, as .npz or .csv, by the name of the file; nothing is lost in either."""
+        from kempe.results.store import save
+
+        return save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model | None = None) -> "Trajectory":
+        """The run of a file. Its mechanism is compiled again, unless a model of the same mechanism is given."""
+        from kempe.results.store import load
+
+        return load(path, model)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A table indexed by time, with a column for every number and the rest in its `attrs`."""
+        from kempe.results.store import to_pandas
+
+        return to_pandas(self)
+
+    @classmethod
+    def from_pandas(cls, frame: "pd.DataFrame", model: Model | None = None) -> "Trajectory":
+        """The run of such a table."""
+        from kempe.results.store import from_pandas
+
+        return from_pandas(frame, model)
+
+    def _repr_html_(self) -> str:
+        from kempe.results.summary import page
+
+        return page(self)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self)} row{'s' * (len(self) != 1)}"
+        name = self.model.mechanism.name
+        return f"Trajectory({name!r}: {rows} from {self.start:g} to {self.end:g} s, {self.outcome.kind})"
+
+
+def _frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None) -> np.ndarray:
+    """Doubles that nobody can change any more, of the shape they should have."""
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"trajectory: {name} is not an array of numbers ({error})") from error
+    if shape is None and (array.ndim != 1 or not array.size):
+        raise StateError(f"trajectory: {name} has shape {array.shape}; it takes (n,) with at least one row")
+    if shape is not None and array.shape != shape:
+        raise StateError(f"trajectory: {name} has shape {array.shape}; with this model and these t it takes {shape}")
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
