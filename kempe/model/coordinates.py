@@ -22,6 +22,8 @@ class Coordinates:
         self.v_names = tuple(_name(t, n) for t in tree for n in t.joint.type.v_names)
         self.driven = np.flatnonzero([on for t in tree for on in t.joint.actuated])
         self.u_names = tuple(self.v_names[k] for k in self.driven)
+        self.limited = np.flatnonzero([pair is not None for t in tree for pair in t.joint.limits])
+        self.limited_names = tuple(self.v_names[k] for k in self.limited)
         self.p_names = parameters
         values = self.mechanism.parameters
         self.p = np.array([values[path] for path in self.p_names])

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.results.columns import driven
-
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
 
@@ -28,19 +26,21 @@ class Energy:
 class Power:
     """Where power comes from and goes, each (n,), in watts.
 
-    actuators: efforts times rates; dampers: in joints and between points, never positive; loads: wrenches;
+    actuators: efforts times rates; dampers: in joints and between points, never positive; loads: wrenches; stops: at
+    the limits of joints, which give back part of what they take;
     energy_rate: how fast kinetic and potential energy together grow, from coordinates, rates and accelerations.
     """
 
     actuators: np.ndarray
     dampers: np.ndarray
     loads: np.ndarray
+    stops: np.ndarray
     energy_rate: np.ndarray
 
     @property
     def supplied(self) -> np.ndarray:
-        """By actuators, dampers and loads together."""
-        return self.actuators + self.dampers + self.loads
+        """By actuators, dampers, loads and stops together."""
+        return self.actuators + self.dampers + self.loads + self.stops
 
     @property
     def imbalance(self) -> np.ndarray:
@@ -55,6 +55,7 @@ def energy(run: "Trajectory") -> Energy:
 
 def power(run: "Trajectory") -> Power:
     """Along a run."""
-    actuators = np.einsum("ij,ij->i", run.u, run.v[:, driven(run.model)])
+    actuators = np.einsum("ij,ij->i", run.u, run.v[:, run.model.driven])
+    stops = np.einsum("ij,ij->i", run.stops, run.v[:, run.model.limited])
     dampers, loads = run.model.passive_power(run.q, run.v, p=run.inputs)
-    return Power(actuators, dampers, loads, run.model.energy_rate(run.q, run.v, run.a, p=run.inputs))
+    return Power(actuators, dampers, loads, stops, run.model.energy_rate(run.q, run.v, run.a, p=run.inputs))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from kempe.model.model import Model
     from kempe.results.trajectory import Trajectory
 
-COORDINATE, RATE, ACCELERATION, EFFORT, LAW = "coordinate", "rate", "acceleration", "effort", "law"
+COORDINATE, RATE, ACCELERATION, EFFORT = "coordinate", "rate", "acceleration", "effort"
+STOP, LAW = "stop", "law"
 TIME = "t [s]"
 
 # Units of each quantity where its freedom turns, slides, or is part of a quaternion, which has none.
@@ -22,6 +23,7 @@ UNITS = {
     RATE: {"rad": "rad/s", "m": "m/s"},
     ACCELERATION: {"rad": "rad/s^2", "m": "m/s^2"},
     EFFORT: {"rad": "N m", "m": "N"},
+    STOP: {"rad": "N m", "m": "N"},
 }
 SHOWN = 20  # names listed in a complaint
 
@@ -65,7 +67,8 @@ def labels(model: "Model", quantity: str) -> list[Label]:
     out = [
         Label(t.joint.name, of, quantity, UNITS[quantity][unit]) for (t, _, unit), of in zip(found, names, strict=True)
     ]
-    return [out[k] for k in driven(model)] if quantity == EFFORT else out
+    some = {EFFORT: model.driven, STOP: model.limited}
+    return [out[k] for k in some[quantity]] if quantity in some else out
 
 
 def _q_units(t) -> tuple[str, ...]:
@@ -74,21 +77,15 @@ def _q_units(t) -> tuple[str, ...]:
     return units if len(t.joint.type.q_names) == len(units) else ("",) * 4 + units[3:]
 
 
-def driven(model: "Model") -> list[int]:
-    """Where the actuated freedoms are among all."""
-    place = {name: k for k, name in enumerate(model.v_names)}
-    return [place[name] for name in model.u_names]
-
-
 def all_labels(model: "Model", z_names: Iterable[str] = ()) -> list[Label]:
-    """Those of a whole run, in the order of its arrays q, v, a, u, z."""
+    """Those of a whole run, in the order of its arrays q, v, a, u, stops, z."""
     of_model = [label for quantity in UNITS for label in labels(model, quantity)]
     return of_model + [Label("", name, LAW, "") for name in z_names]
 
 
 def columns(run: "Trajectory", quantities: Iterable[str] = (*UNITS, LAW)) -> list[Column]:
     """The columns of a run."""
-    arrays = {COORDINATE: run.q, RATE: run.v, ACCELERATION: run.a, EFFORT: run.u, LAW: run.z}
+    arrays = {COORDINATE: run.q, RATE: run.v, ACCELERATION: run.a, EFFORT: run.u, STOP: run.stops, LAW: run.z}
     wanted = tuple(quantities)
     heads = [label for label in all_labels(run.model, run.z_names) if label.quantity in wanted]
     numbers = (column for quantity, array in arrays.items() if quantity in wanted for column in array.T)

@@ -153,7 +153,7 @@ def _drift(run: "Trajectory", choice: Choice) -> list[Panel]:
 
 def _powers(run: "Trajectory", choice: Choice) -> list[Panel]:
     power = run.power
-    parts = ("actuators", power.actuators), ("dampers", power.dampers), ("loads", power.loads)
+    parts = ("actuators", power.actuators), ("dampers", power.dampers), ("loads", power.loads), ("stops", power.stops)
     shown = tuple((name, x) for name, x in parts if x.any())
     left = Panel("imbalance", "W", (("rate of energy,\nless all power", power.imbalance),))
     return [Panel("power", "W", (*shown, ("rate of energy", power.energy_rate))), left]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT, VERSION = "kempe trajectory", 1
-ARRAYS = ("t", "q", "v", "a", "u", "z")
+ARRAYS = ("t", "q", "v", "a", "u", "stops", "z")
 KEY = "kempe"  # of a table's attrs
 ABOUT = "about"  # the array of an .npz that holds the JSON
 
@@ -213,7 +213,7 @@ def _from_columns(table: Mapping, model: Model, z_names, source: str, rows: int)
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise FileError(f"{source}: columns are missing: {', '.join(missing[:5])}{more}")
     together = np.array([np.asarray(table[head], dtype=float) for head in heads]).reshape(len(heads), rows).T
-    ends = np.cumsum([1, model.nq, model.nv, model.nv, model.nu, len(z_names)])
+    ends = np.cumsum([1, model.nq, model.nv, model.nv, model.nu, len(model.limited), len(z_names)])
     t, *others = (np.ascontiguousarray(part) for part in np.split(together, ends[:-1], axis=1))
     return dict(zip(ARRAYS, (t[:, 0], *others), strict=True))
 

@@ -38,7 +38,7 @@ def summary(run: "Trajectory") -> str:
 def energy_kept(run: "Trajectory") -> str:
     """How far total energy drifted where nothing adds or takes any; else how far power is from adding up."""
     power, energy = run.power, run.energy
-    if not (power.actuators.any() or power.dampers.any() or power.loads.any()):
+    if not (power.actuators.any() or power.dampers.any() or power.loads.any() or power.stops.any()):
         drift = np.abs(energy.total - energy.total[0]).max()
         scale = max(energy.kinetic.max(), np.ptp(energy.potential))
         return f"total kept to {drift:.2g} J" + (f", {drift / scale:.1e} of the largest exchanged" if scale > 0 else "")

@@ -14,7 +14,7 @@ from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results import balance, between
-from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, all_labels, labels, lookup, unknown
+from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, all_labels, labels, lookup, unknown
 from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ class Trajectory:
     t (n,): times, never falling; two rows at one time are the states before and after a jump of velocities.
     q (n, nq), v (n, nv), a (n, nv): coordinates, velocities, accelerations, in the model's order.
     u (n, nu): efforts of the actuated freedoms, in the order of `model.u_names`.
+    stops (n, ..): efforts of stops at the limits of joints, in the order of `model.limited_names`.
     z (n, nz), z_names: states of a control law, and their names.
-    p: values of the parameters that are inputs of the model; its own unless given.
+    p: values of the parameters that are inputs of the model, its own unless given; (n, ..) where they changed.
     occurrences, outcome, statistics: events that happened, how the run ended, what it cost.
     """
 
@@ -48,6 +49,7 @@ class Trajectory:
     occurrences: tuple[Occurrence, ...] = ()
     outcome: Outcome = None  # type: ignore[assignment]
     statistics: Statistics = NO_STATISTICS
+    stops: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self):
         """Brings arrays into read-only form, and checks that they fit the model and each other."""
@@ -58,12 +60,16 @@ class Trajectory:
         n = len(self.t)
         if self.z is None:
             put("z", np.zeros((n, 0)))
+        if self.stops is None:
+            put("stops", np.zeros((n, len(model.limited))))
         if self.p is None:
             put("p", model.p)
         widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
+        widths["stops"] = len(model.limited)
         for name, width in widths.items():
             put(name, _frozen(name, getattr(self, name), (n, width)))
-        put("p", _frozen("p", self.p, (len(model.p_names),)))
+        parameters = len(model.p_names)
+        put("p", _frozen("p", self.p, (n, parameters) if np.ndim(self.p) == 2 else (parameters,)))
         if not (np.isfinite(self.t).all() and (np.diff(self.t) >= 0).all()):
             raise StateError("trajectory: its times t must be finite and never fall")
         if self.outcome is None:
@@ -113,10 +119,14 @@ class Trajectory:
             raise StateError(f"{name!r} is not actuated, so it has no effort; actuated are: {has}")
         return self._named(EFFORT, self.u, name)
 
+    def stop(self, name: str) -> np.ndarray:
+        """Efforts of the stops at a joint's limits, or at those of one freedom."""
+        return self._named(STOP, self.stops, name)
+
     @cached_property
     def _found(self) -> dict[str, dict[str, list[int]]]:
         welds: dict[str, list[int]] = {t.joint.name: [] for t in self.model.topology.tree if t.q.start == t.q.stop}
-        found = {quantity: lookup(labels(self.model, quantity)) for quantity in (COORDINATE, RATE, EFFORT)}
+        found = {quantity: lookup(labels(self.model, quantity)) for quantity in (COORDINATE, RATE, EFFORT, STOP)}
         return found | {COORDINATE: found[COORDINATE] | welds, RATE: found[RATE] | welds}
 
     def _places(self, quantity: str) -> dict[str, list[int]]:
@@ -211,8 +221,9 @@ class Trajectory:
         where = self._instants(given)
         q, v = self._between(where)
         a = between.cubic_rate(self.v, self.a, where)
-        u, z = between.linear(self.u, where), between.linear(self.z, where)
-        return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, occurrences=self._happened(given))
+        u, z, stops = (between.linear(values, where) for values in (self.u, self.z, self.stops))
+        p = self.p if self.p.ndim == 1 else self.p[where.at]
+        return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, occurrences=self._happened(given))
 
     @cached_property
     def _motion(self) -> tuple[np.ndarray, np.ndarray]:
@@ -251,8 +262,9 @@ class Trajectory:
             raise StateError(
                 f"there are no rows in that part; the run has {len(self)}, from {self.start:g} to {self.end:g} s"
             )
-        arrays = {name: getattr(self, name)[rows] for name in ("q", "v", "a", "u", "z")}
-        return replace(self, t=t, **arrays, occurrences=self._happened(t))
+        arrays = {name: getattr(self, name)[rows] for name in ("q", "v", "a", "u", "z", "stops")}
+        p = self.p if self.p.ndim == 1 else self.p[rows]
+        return replace(self, t=t, **arrays, p=p, occurrences=self._happened(t))
 
     def _happened(self, t: np.ndarray) -> tuple[Occurrence, ...]:
         """The events between the first and last of some times."""

@@ -90,7 +90,7 @@ def land(m, w, t, h, theta, event):
     for _ in range(REFINEMENTS):
         if w[EULER]:  # the slope at t was replaced by the one the step went along
             copy(m, w[Y], w[CELLS] + 1, w[N])
-            evaluate(m, w, t, math.inf, 0)
+            evaluate(m, w, t, 0)
         take(m, w, t, size)
         settle(m, w, t, size)
         guards(m, w, t + size, w[NEW])
@@ -128,7 +128,7 @@ def record(m, w, rows, state):
 def begin(m, w, until):
     """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
     copy(m, w[Y], w[CELLS] + 1, w[N])
-    evaluate(m, w, m[T], math.inf, 0)
+    evaluate(m, w, m[T], 0)
     w[FRESH] = 0
     if w[ABORTED]:
         return STOPPED
@@ -166,9 +166,10 @@ def advance(m, w, times, rows, until, budget):
         budget -= 1
 
         # How far: to the next time at which something jumps at most; a rest of almost nothing is not left over.
-        target = until
+        target, m[LATEST] = until, math.inf
         if w[NEXT_JUMP] < w[JUMPS]:
             target = min(until, m[w[JUMP_TIMES] + w[NEXT_JUMP]])
+            m[LATEST] = m[w[JUMP_TIMES] + w[JUMPS] + w[NEXT_JUMP]]
         wanted = min(m[H], m[LONGEST])
         cut = t + wanted * (1 + 1e-9) >= target
         h = target - t if cut else wanted
@@ -215,7 +216,8 @@ def advance(m, w, times, rows, until, budget):
         copy(m, w[K] + last * n, w[K], n)
         m[T] = arrived
         w[STEPS] += 1
-        if cut and target < until:
+        if cut and w[NEXT_JUMP] < w[JUMPS] and arrived == m[w[JUMP_TIMES] + w[NEXT_JUMP]]:
+            m[EARLIEST], m[LATEST] = m[w[JUMP_TIMES] + 2 * w[JUMPS] + w[NEXT_JUMP]], math.inf
             w[NEXT_JUMP] += 1
             w[FRESH], w[FIRED] = 1, NONE
         if fired != NONE:

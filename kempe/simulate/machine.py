@@ -42,6 +42,7 @@ class Machine:
         self._callback = _CALLBACK(self._call) if drive.function is not None else None
         breaks = np.zeros(0) if drive.table is None else drive.table.breaks
         coefficients = np.zeros((0, 0, 0)) if drive.table is None else drive.table.coefficients
+        self._jumps = jumps = drive.breaks
         stages = len(method.a)
         parts = {
             CELLS: np.concatenate([[0.0], state, drive.held, p]),
@@ -56,10 +57,10 @@ class Machine:
             DENSE: method.dense.T,
             BREAKS: breaks,
             COEFFICIENTS: coefficients,
-            JUMP_TIMES: drive.breaks,
+            JUMP_TIMES: np.concatenate([jumps, np.nextafter(jumps, -np.inf), np.nextafter(jumps, np.inf)]),
             GUARDED: np.zeros(events),
             PROJECTED: np.zeros(nq + nv),
-            APPLIED: np.zeros(1 + nu + nv),  # health, u, stops
+            APPLIED: np.zeros(1 + nu + len(model.limited)),  # health, u, stops
             WORK: np.zeros(max(kernel.workspace for kernel in self._kernels)),
         }
         # Every part begins a line of the cache, so that none is written together with another.
@@ -74,7 +75,7 @@ class Machine:
         w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value
         w[[N, NQ, NV, NZ, NW, EVENTS]] = n, nq, nv, n - nq - nv, width, events
         w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
-        w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(drive.breaks)
+        w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(jumps)
         w[EULER] = method.name == "euler"
         m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
         w[[SIDE, DIRECTION]] = WORDS, WORDS + events
@@ -105,13 +106,16 @@ class Machine:
         """Sets the clock; a step size of 0 is for the method to choose."""
         m, w = self.m, self.w
         m[[T, H, RELATIVE, ABSOLUTE, LONGEST, FLOOR]] = t, h, tolerance, tolerance, longest, SINGULAR_BELOW
-        w[NEXT_JUMP] = np.searchsorted(self.drive.breaks, t, side="right")
+        w[NEXT_JUMP] = np.searchsorted(self._jumps, t, side="right")
+        m[EARLIEST], m[LATEST] = np.nextafter(t, np.inf) if t in self._jumps else -np.inf, np.inf
         w[CROSS] = cross
         self.changed(int(w[EVENTS]))
 
     def changed(self, event: int = NONE) -> None:
         """Says that something was written to between calls; by an event, if sides of events may have changed too."""
-        self.w[FRESH], self.w[FIRED] = 1, event
+        if event != NONE or not self.w[FRESH]:
+            self.w[FIRED] = event
+        self.w[FRESH] = 1
 
     def advance(self, until: float, budget: int) -> int:
         """Goes on; one of the ways to end that `memory` has."""

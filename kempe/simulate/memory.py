@@ -7,8 +7,9 @@ them many times slower. Constants below are places of single numbers; parts that
 # ruff: noqa: E501 (tables are read best in one line)
 
 # Doubles with a place of their own: time, step size, tolerances, 1 / (order of the estimate + 1), longest step, least
-# health, health now; CLOCK is how many there are.
-T, H, RELATIVE, ABSOLUTE, EXPONENT, LONGEST, FLOOR, HEALTH, CLOCK = range(9)
+# health, health now; between which times a step looks at what depends on time: it begins just after a jump and ends just
+# before one. CLOCK is how many there are.
+T, H, RELATIVE, ABSOLUTE, EXPONENT, LONGEST, FLOOR, HEALTH, EARLIEST, LATEST, CLOCK = range(11)
 
 # Whole numbers. Addresses of native code, 0 where there is none:
 SYSTEM, GUARD, PROJECT, RATES, HOOK = range(5)

@@ -117,8 +117,9 @@ class _Run:
 
     def _go(self, bar: Progress) -> None:
         machine, sampled, budget = self.machine, self.drive.sampled, BUDGET
-        samples, start = 0, machine.t
-        until = self.end if sampled is None else start
+        start, until, samples = machine.t, self.end, 0
+        if sampled is not None:
+            until = self._sample(start, samples)
         if self.every_step:
             self._note()
         while True:
@@ -127,11 +128,8 @@ class _Run:
             if self.every_step and machine.w[at.STEPS] > steps:
                 self._note()
             if how == at.REACHED and sampled is not None and machine.t < self.end:
-                given = sampled.controller(machine.t, machine.q.copy(), machine.v.copy())
-                machine.outside[:] = efforts(self.model, given)
-                machine.changed()
                 samples += 1
-                until = min(start + samples * sampled.period, self.end)
+                until = self._sample(start, samples)
                 bar.show(machine.t)
             elif how == at.EVENT:
                 if self._event():
@@ -143,6 +141,15 @@ class _Run:
             else:
                 self.outcome = ending(self.model, machine, how, self.end)
                 return
+
+    def _sample(self, start: float, samples: int) -> float:
+        """Asks the controller; when to ask it next."""
+        machine, sampled = self.machine, self.drive.sampled
+        assert sampled is not None
+        given = sampled.controller(machine.t, machine.q.copy(), machine.v.copy())
+        machine.outside[:] = efforts(self.model, given)
+        machine.changed()
+        return min(start + (samples + 1) * sampled.period, self.end)
 
     def _event(self) -> bool:
         """Notes an event and does what it asks for; whether the run ends."""
@@ -203,7 +210,8 @@ class _Run:
             model,
             *(t, q, v, a, u, z),
             z_names=self.system.z_names,
-            p=p[0],
+            p=p[0] if (p == p[0]).all() else p,
+            stops=stops,
             occurrences=tuple(self.occurrences),
             outcome=self.outcome or Outcome("finished", machine.t),
             statistics=Statistics(

@@ -19,8 +19,8 @@ def native(m, w, function, inputs, outputs):
 
 
 @compiled
-def look_up(m, w, t, middle):
-    """The outside values at t, from their polynomials; at a break, those of the side that `middle` is on."""
+def look_up(m, w, t):
+    """The outside values at t, from their polynomials."""
     breaks, pieces, s = w[BREAKS], w[PIECES], w[PIECE]
     if not (m[breaks + s] <= t < m[breaks + s + 1]):
         s, high = 0, pieces
@@ -31,8 +31,6 @@ def look_up(m, w, t, middle):
             else:
                 high = half
         w[PIECE] = s
-    if m[breaks + s] == t and middle < t and s > 0:
-        s -= 1
     x = min(max(t, m[breaks]), m[breaks + pieces]) - m[breaks + s]
     first, width = w[CELLS] + 1 + w[N], w[NW]
     row = w[COEFFICIENTS] + s * w[TABLE_POWERS] * width
@@ -44,11 +42,12 @@ def look_up(m, w, t, middle):
 
 
 @compiled
-def evaluate(m, w, t, middle, stage):
+def evaluate(m, w, t, stage):
     """The slope at t of the state in the cells, into row `stage` of k."""
+    t = min(max(t, m[EARLIEST]), m[LATEST])
     m[w[CELLS]] = t
     if w[PIECES] > 0:
-        look_up(m, w, t, middle)
+        look_up(m, w, t)
     if w[HOOK] != 0:
         native(m, w, HOOK, IN_SYSTEM, OUT_HOOK)
     slope = m.ctypes.data + 8 * (w[K] + stage * w[N])
@@ -97,10 +96,10 @@ def take(m, w, t, h):
     last = w[SLOPES] - 1
     for stage in range(1, last):
         combine(m, w, stage, h)
-        evaluate(m, w, t + m[w[C] + stage] * h, t + 0.5 * h, stage)
+        evaluate(m, w, t + m[w[C] + stage] * h, stage)
     combine(m, w, last, h)
     copy(m, w[CELLS] + 1, w[NEW], w[N])
-    evaluate(m, w, t + h, t + 0.5 * h, last)
+    evaluate(m, w, t + h, last)
 
 
 @compiled
@@ -125,7 +124,7 @@ def settle(m, w, t, h):
     native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
     copy(m, w[PROJECTED], w[NEW], w[NQ] + w[NV])
     copy(m, w[NEW], w[CELLS] + 1, w[N])
-    evaluate(m, w, t + h, t + 0.5 * h, w[SLOPES] - 1)
+    evaluate(m, w, t + h, w[SLOPES] - 1)
 
 
 @compiled
@@ -163,7 +162,7 @@ def interpolate(m, w, t, h):
     """The polynomial of the step just taken, less y, over h; some methods take more slopes for it."""
     for stage in range(w[SLOPES], w[ALL_SLOPES]):
         combine(m, w, stage, h)
-        evaluate(m, w, t + m[w[C] + stage] * h, t + 0.5 * h, stage)
+        evaluate(m, w, t + m[w[C] + stage] * h, stage)
     for power in range(w[POWERS]):
         weighted(m, w, w[DENSE] + power * w[ALL_SLOPES], w[ALL_SLOPES], w[POLYNOMIAL] + power * w[N])
 
@@ -196,7 +195,7 @@ def first_step(m, w, until):
     h = min(1e-6 if size < 1e-5 or slope < 1e-5 else 0.01 * size / slope, until - t)
     for i in range(n):
         m[cells + i] = m[y + i] + h * m[k + i]
-    evaluate(m, w, t + h, t + 0.5 * h, 1)
+    evaluate(m, w, t + h, 1)
     for i in range(n):
         change += ((m[k + n + i] - m[k + i]) / (m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i]))) ** 2
     steepest = max(slope, math.sqrt(change / n) / h)

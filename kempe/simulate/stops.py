@@ -59,10 +59,11 @@ def limited(model: Model) -> list[Limited]:
     return found
 
 
-def stop_efforts(model: Model, stops: Stops, inertias: np.ndarray, q: ca.SX, v: ca.SX) -> list:
-    """The efforts of all stops along every freedom (nv)."""
-    tau: list = [0.0] * model.nv
+def stop_efforts(model: Model, stops: Stops, inertias: np.ndarray, q: ca.SX, v: ca.SX) -> list[ca.SX]:
+    """The efforts of stops along every freedom that has limits."""
+    found = []
     for at in limited(model):
+        total = ca.SX(0.0)
         span = at.high - at.low
         width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
         stiffness = inertias[at.v] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
@@ -72,8 +73,9 @@ def stop_efforts(model: Model, stops: Stops, inertias: np.ndarray, q: ca.SX, v: 
                 eased = ca.fmin(beyond, width)
                 depth = eased * (beyond - eased / 2) / width if width else beyond
                 push = stiffness * depth * ca.fmax(1 + stops.damping * sign * v[at.v], 0)
-                tau[at.v] = tau[at.v] - sign * push
-    return tau
+                total -= sign * push
+        found.append(total)
+    return found
 
 
 def no_events(limits: str | Stops) -> Stops | None:

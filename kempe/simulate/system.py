@@ -79,11 +79,11 @@ def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | N
     def efforts(t, q, v, z, w, p):
         """tau along all freedoms, dz/dt, u, and the efforts of stops."""
         u, zdot = (w, ca.SX(0, 1)) if law is None else law.efforts(model, Symbols(t, q, v, z, w, p))
-        tau = [0.0] * model.nv if stops is None else stop_efforts(model, stops, scale, q, v)
-        stopping = ca.SX(0, 1) if stops is None else ca.vertcat(*tau)
-        for k, at in enumerate(model.driven.tolist()):
-            tau[at] = tau[at] + u[k]
-        return {"tau": ca.vertcat(*tau), "zdot": zdot, "u": u, "stops": stopping}
+        pushes = [ca.SX(0.0)] * len(model.limited) if stops is None else stop_efforts(model, stops, scale, q, v)
+        tau = [ca.SX(0.0)] * model.nv
+        for at, effort in (*zip(model.driven, ca.vertsplit(u), strict=True), *zip(model.limited, pushes, strict=True)):
+            tau[at] = tau[at] + effort
+        return {"tau": ca.vertcat(*tau), "zdot": zdot, "u": u, "stops": ca.vertcat(ca.SX(0, 1), *pushes)}
 
     def finish(q, v, pivots, p=None):
         """dq/dt, and how far the inertia matrix is from singular."""

@@ -178,7 +178,9 @@ class TestLongChains:
         np.testing.assert_allclose(model.forward_dynamics(q, v, tau), x, atol=1e-6)
         tree = build(model.topology)
         np.testing.assert_allclose(tau, recursions.rnea(tree, q, v, x), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(model.forward_dynamics(q, v, x), recursions.udu(tree, q, v, x)[0], rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            model.forward_dynamics(q, v, x), recursions.udu(tree, q, v, x)[0], rtol=1e-6, atol=1e-8
+        )
 
     def test_branches_of_every_kind(self):
         model = random_tree(3, 30, passive=True).compile()

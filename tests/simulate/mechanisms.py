@@ -48,7 +48,9 @@ def mixed_tree() -> Mechanism:
     sled = m.body("sled", 0.7, (0.0, 0.05, 0.1), (0.01, 0.012, 0.015))
     tip = m.rod("tip", length=0.3, mass=0.4, radius=0.02)
     m.spherical("ball", m.ground.at(0, 0, 0.5), arm.at(-0.1, 0, 0), damping=0.05)
-    m.prismatic("slide", arm.at(0.4, 0, 0), sled.at(0, 0, 0), axis=(1, 1, 0), stiffness=60.0, damping=0.5, actuated=True)
+    m.prismatic(
+        "slide", arm.at(0.4, 0, 0), sled.at(0, 0, 0), axis=(1, 1, 0), stiffness=60.0, damping=0.5, actuated=True
+    )
     m.revolute("hinge", sled.at(0, 0.1, 0), tip.start, axis=(0, 1, 1), actuated=True)
     return m
 

@@ -61,7 +61,9 @@ class TestOrder:
         """Output between the steps."""
         model = pendulum().compile()
         state = model.state({"pivot": 1.0})
-        counts = {"dop853": [4, 6, 8, 12], "dopri5": [16, 32, 64], "rk4": [32, 64, 128], "euler": [500, 1000, 2000]}[method]
+        counts = {"dop853": [4, 6, 8, 12], "dopri5": [16, 32, 64], "rk4": [32, 64, 128], "euler": [500, 1000, 2000]}[
+            method
+        ]
         times = np.linspace(0, 1, 41)
         exact = reference(model, state, times)
         errors = []

@@ -37,8 +37,8 @@ def test_conditions_with_two_factors_up_to_order_four(name):
 @pytest.mark.parametrize("name", ORDERS)
 def test_dense_output_meets_both_ends_and_its_order(name):
     method = METHODS[name]
-    np.testing.assert_allclose(method.dense.sum(axis=1)[: method.slopes - 1], method.a[method.slopes - 1, : method.slopes - 1],
-                               atol=1e-12)  # fmt: skip
+    stages = method.slopes - 1
+    np.testing.assert_allclose(method.dense.sum(axis=1)[:stages], method.a[stages, :stages], atol=1e-12)
     for theta in (0.2, 0.5, 0.9):
         weights = method.dense @ theta ** np.arange(1, method.dense.shape[1] + 1)
         for power in range(ORDERS[name][1]):
