@@ -132,11 +132,11 @@ def begin(m, w, until):
     w[FRESH] = 0
     if w[ABORTED]:
         return STOPPED
-    if not finite(m, w[K], w[N]):
-        return NON_FINITE
     m[HEALTH] = m[w[APPLIED]]
     if m[HEALTH] < m[FLOOR] and not w[CROSS]:
         return SINGULAR
+    if not finite(m, w[K], w[N]):
+        return NON_FINITE
     if m[H] == 0.0:
         m[H] = first_step(m, w, until)
         if not m[H] > 0.0:
@@ -192,9 +192,9 @@ def advance(m, w, times, rows, until, budget):
             w[JUST_REJECTED] = 0
             m[H] = max(h * factor, wanted) if cut else h * factor
         settle(m, w, t, h)
-        if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
-            return NON_FINITE
         m[HEALTH] = m[w[APPLIED]]
+        if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
+            return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
 
         fired, drawn = NONE, False
         if w[GUARD] != 0:

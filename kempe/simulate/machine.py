@@ -72,7 +72,7 @@ class Machine:
             w[place] = start
             m[start : start + part.size] = part.ravel()
         w[[SYSTEM, GUARD, PROJECT, RATES]] = [0 if kernel is None else kernel.address for kernel in kernels]
-        w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value
+        w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value or 0
         w[[N, NQ, NV, NZ, NW, EVENTS]] = n, nq, nv, n - nq - nv, width, events
         w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
         w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(jumps)

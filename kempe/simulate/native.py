@@ -2,10 +2,11 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
-import numba
 from llvmlite import ir
-from numba import types
+from numba import njit, types
+from numba.core import config
 from numba.extending import intrinsic
 
 from kempe.compiler.cache import directory
@@ -23,7 +24,8 @@ _FOLDER = None if directory() is None else Path(str(directory())) / f"integrator
 
 def compiled(function):
     """Compiles a function that others of these call, along with them; it cannot be called from Python."""
-    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def kept(function):
@@ -32,12 +34,13 @@ def kept(function):
     numba takes kept code for good as long as the function's own file is unchanged; these functions call each other
     across files, so the code is kept in a folder named by the content of them all.
     """
-    before = numba.config.CACHE_DIR
+    setting: Any = config
+    before = setting.CACHE_DIR
     try:
-        numba.config.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
-        return numba.njit(cache=_FOLDER is not None, nogil=True, error_model="numpy")(function)
+        setting.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
+        return njit(cache=_FOLDER is not None, nogil=True, error_model="numpy")(function)
     finally:
-        numba.config.CACHE_DIR = before
+        setting.CACHE_DIR = before
 
 
 @intrinsic

@@ -31,7 +31,7 @@ class Progress:
             columns = "[bold]{task.description}", "{task.fields[time]}"
             self._bar = Bar(
                 TextColumn(columns[0]), BarColumn(), TextColumn(columns[1]), TimeElapsedColumn(),
-                TextColumn("done in"), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+                TextColumn("done in"), TimeRemainingColumn(), console=Console(stderr=True), transient=sys.stderr.isatty(),
             )  # fmt: skip
             self._bar.start()
             self._task = self._bar.add_task(self._name, total=self._end - self._start, time="")

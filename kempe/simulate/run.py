@@ -215,7 +215,11 @@ class _Run:
             occurrences=tuple(self.occurrences),
             outcome=self.outcome or Outcome("finished", machine.t),
             statistics=Statistics(
-                self.method.name, *(int(machine.w[k]) for k in (at.EVALUATIONS, at.STEPS, at.REJECTED)), seconds
+                self.method.name,
+                evaluations=int(machine.w[at.EVALUATIONS]),
+                steps=int(machine.w[at.STEPS]),
+                rejected=int(machine.w[at.REJECTED]),
+                seconds=seconds,
             ),
         )
 

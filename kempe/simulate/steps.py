@@ -15,7 +15,7 @@ from kempe.simulate.native import call, compiled
 def native(m, w, function, inputs, outputs):
     """Calls native code with tables of pointers that begin at these places."""
     words = w.ctypes.data
-    call(w[function], words + 8 * inputs, words + 8 * outputs, m.ctypes.data + 8 * w[WORK])
+    call(w[function], words + 8 * inputs, words + 8 * outputs, m.ctypes.data + 8 * w[WORK])  # type: ignore[call-arg]
 
 
 @compiled

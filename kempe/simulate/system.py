@@ -94,8 +94,8 @@ def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | N
 
     def whole(t, q, v, z, w, p):
         given = efforts(t, q, v, z, w, p)
-        arrays = (from_sx(x) for x in (q, v, given["tau"]))
-        vdot, pivots = map(to_sx, model.equations.forward(model.equations.tree(from_sx(p)), *arrays))
+        tree = model.equations.tree(from_sx(p))
+        vdot, pivots = map(to_sx, model.equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"])))
         found = {**given, **finish(q, v, pivots, p), "vdot": vdot}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
 
@@ -111,7 +111,7 @@ def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | N
             ),
         )
         repeated = blocks.system(model.equations, *parts)
-    return repeated or trace(whole, shapes, {**dict.fromkeys(("health",), ())}, name="system")
+    return repeated or trace(whole, shapes, {"health": ()}, name="system")
 
 
 def _pivot_scale(model: Model) -> np.ndarray:

@@ -1,0 +1,331 @@
+"""Events, limits and outcomes: located to rounding, acted on, told in sentences."""
+
+import os
+import signal
+import threading
+import time
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.special import ellipk
+
+import kempe as kp
+from kempe.errors import StateError
+from kempe.mechanism.mechanism import Mechanism
+from kempe.results import outcome as kinds
+from tests.simulate.mechanisms import GRAVITY, double_pendulum, floating_body, pendulum, slider
+
+
+def ball() -> Mechanism:
+    """A mass that falls along y."""
+    m = Mechanism("ball", gravity=(0, -GRAVITY, 0))
+    mass = m.sphere("mass", 0.1, 1.0)
+    m.prismatic("height", m.ground.at(0, 0), mass.at(0, 0), axis=(0, 1, 0))
+    return m
+
+
+class TestLocating:
+    @pytest.mark.parametrize("method", ["dop853", "dopri5"])
+    def test_the_zero_crossing_of_a_pendulum_to_1e_10_seconds(self, method):
+        model = pendulum().compile()
+        amplitude = 1.0
+        event = kp.Event("down", lambda t, q, v: q[0], action="record")
+        run = model.simulate(model.state({"pivot": amplitude}), 20.0, events=event, tolerance=1e-13, method=method)
+        quarter = ellipk(np.sin(amplitude / 2) ** 2) / np.sqrt(GRAVITY)
+        times = np.array([o.t for o in run.occurrences])
+        np.testing.assert_allclose(times, quarter * (2 * np.arange(len(times)) + 1), rtol=0, atol=1e-10)
+        assert len(times) == int((20 / quarter + 1) / 2)
+        assert max(abs(o.q[0]) for o in run.occurrences) < 1e-14
+
+    def test_at_the_default_tolerance_it_is_as_exact_as_the_run(self):
+        model = pendulum().compile()
+        run = model.simulate(model.state({"pivot": 1.0}), 0.6, events=kp.Event("down", lambda t, q, v: q[0]))
+        quarter = ellipk(np.sin(0.5) ** 2) / np.sqrt(GRAVITY)
+        assert run.outcome.t == pytest.approx(quarter, abs=1e-8)
+        assert abs(run["pivot"][-1]) < 1e-15
+
+    def test_fixed_steps_land_on_events_too(self):
+        model = pendulum().compile()
+        quarter = ellipk(np.sin(0.5) ** 2) / np.sqrt(GRAVITY)
+        for method, step, close in (("rk4", 1e-3, 1e-12), ("euler", 1e-4, 1e-4)):
+            event = kp.Event("down", lambda t, q, v: q[0])
+            run = model.simulate(model.state({"pivot": 1.0}), 1.0, events=event, method=method, step=step)
+            assert run.outcome.t == pytest.approx(quarter, abs=close)
+            assert abs(run["pivot"][-1]) < 1e-14
+
+    def test_directions(self):
+        model = pendulum().compile()
+        counts = {}
+        for direction in (-1, 0, 1):
+            event = kp.Event("level", lambda t, q, v: q[0], direction, "record")
+            run = model.simulate(model.state({"pivot": 0.5}), 6.0, events=event)
+            counts[direction] = [np.sign(o.v[0]) for o in run.occurrences]
+        assert set(counts[-1]) == {-1.0}
+        assert set(counts[1]) == {1.0}
+        assert len(counts[0]) == len(counts[1]) + len(counts[-1])
+
+    def test_two_crossings_within_one_step_are_seen(self):
+        """A short dip below zero, far shorter than the steps a slow motion takes."""
+        model = slider().compile()
+        event = kp.Event("dip", lambda t, q, v: (q[0] - 1.0) ** 2 - 0.01, action="record")
+        run = model.simulate(model.state(rates={"rail": 1.0}), 2.0, events=event)
+        np.testing.assert_allclose([o.t for o in run.occurrences], [0.9, 1.1], atol=1e-12)
+
+    def test_several_events_come_in_order(self):
+        model = ball().compile()
+        marks = [0.9, 0.5, 0.1]
+        events = [kp.Event(f"at {h}", lambda t, q, v, h=h: q[0] - h, action="record") for h in marks[::-1]]
+        run = model.simulate(model.state({"height": 1.0}), 0.45, events=events, output=0.45)
+        assert [o.name for o in run.occurrences] == [f"at {h}" for h in marks]
+        np.testing.assert_allclose(
+            [o.t for o in run.occurrences], np.sqrt(2 * (1 - np.array(marks)) / GRAVITY), atol=1e-12
+        )
+
+    def test_events_in_time_and_at_the_start(self):
+        model = slider().compile()
+        event = kp.Event("noon", lambda t, q, v: t - 0.123456789, action="record")
+        edge = kp.Event("leaving", lambda t, q, v: q[0], action="record")  # zero at the start: not a crossing
+        run = model.simulate(model.state(rates={"rail": 1.0}), 1.0, events=[event, edge])
+        assert [o.name for o in run.occurrences] == ["noon"]
+        assert run.occurrences[0].t == pytest.approx(0.123456789, abs=1e-14)
+
+    def test_recording_changes_nothing(self):
+        model = double_pendulum().compile()
+        state = model.state({"shoulder": 1.0})
+        event = kp.Event("elbow", lambda t, q, v: v[1], action="record")
+        plain, noted = model.simulate(state, 1.0), model.simulate(state, 1.0, events=event)
+        assert len(noted.occurrences) > 1
+        np.testing.assert_allclose(noted.q, plain.q, atol=1e-6)
+        np.testing.assert_array_equal(noted.t, plain.t)
+
+    def test_mistakes(self):
+        model = slider().compile()
+        with pytest.raises(StateError, match="direction is 2"):
+            kp.Event("x", lambda t, q, v: q[0], 2)
+        with pytest.raises(StateError, match="action is 'halt'"):
+            kp.Event("x", lambda t, q, v: q[0], action="halt")
+        with pytest.raises(StateError, match="has 2 entries"):
+            model.simulate(model.state(), 1.0, events=kp.Event("x", lambda t, q, v: ca.vertcat(q, v)))
+
+
+class TestChanging:
+    def test_a_bouncing_ball(self):
+        """Speed times 0.8 at every impact: times and heights of a geometric series."""
+        model = ball().compile()
+
+        def bounce(moment):
+            moment.v[0] *= -0.8
+
+        event = kp.Event("impact", lambda t, q, v: q[0], -1, bounce)
+        run = model.simulate(model.state({"height": 1.0}), 2.0, events=event, tolerance=1e-12)
+        first = np.sqrt(2 / GRAVITY)
+        speed = np.sqrt(2 * GRAVITY)
+        times = first + np.concatenate([[0], np.cumsum(2 * speed * 0.8 ** np.arange(1, 20) / GRAVITY)])
+        found = [o.t for o in run.occurrences]
+        np.testing.assert_allclose(found, times[: len(found)], atol=1e-10)
+        assert len(found) == (times < 2).sum()
+        assert run["height"].min() > -1e-12
+        jumps = np.flatnonzero(np.diff(run.t) == 0)
+        np.testing.assert_allclose(run.v[jumps + 1], -0.8 * run.v[jumps])
+
+    def test_parameters_may_change(self):
+        """A load is dropped half way: the force then moves less."""
+        m = slider()
+        m.bodies[0].point_mass("load", 3.0, at=(0, 0, 0))
+        model = m.compile(parameters=["block.load.mass"])
+
+        def drop(moment):
+            moment.p[0] = 0.0
+
+        event = kp.Event("drop", lambda t, q, v: t - 1.0, action=drop)
+        run = model.simulate(model.state(), 2.0, torque=5.0, events=event)
+        np.testing.assert_allclose(run.rate("rail"), np.where(run.t <= 1, run.t, 1 + 2.5 * (run.t - 1)), atol=1e-12)
+        assert run.p.shape == (len(run), 1)
+        np.testing.assert_allclose(
+            run.energy.kinetic, 0.5 * np.where(run.p[:, 0] > 0, 5, 2) * run.v[:, 0] ** 2, atol=1e-12
+        )
+        again = run[0.5:1.5]
+        assert again.p.shape == (len(again), 1)
+
+    def test_held_efforts_may_change(self):
+        model = slider().compile()
+
+        def reverse(moment):
+            moment.efforts[0] *= -1
+
+        run = model.simulate(
+            model.state(), 2.0, torque=2.0, events=kp.Event("x", lambda t, q, v: t - 0.5, action=reverse)
+        )
+        np.testing.assert_allclose(run.rate("rail"), 0.5 - np.abs(run.t - 0.5), atol=1e-12)
+        assert run.torque("rail")[-1] == -2.0
+
+    def test_an_action_may_stop_the_run(self):
+        model = ball().compile()
+        hits = []
+
+        def third(moment):
+            hits.append(moment.t)
+            moment.v[0] *= -1
+            moment.stop = len(hits) == 3
+
+        run = model.simulate(
+            model.state({"height": 0.2}), 10.0, events=kp.Event("impact", lambda t, q, v: q[0], -1, third)
+        )
+        assert len(hits) == 3
+        assert run.outcome.kind == kinds.EVENT
+        assert run.t[-1] == hits[-1]
+
+
+class TestLimits:
+    def crane(self, **options):
+        return slider(limits=(-1.0, 0.5), **options)
+
+    def test_a_stop_pushes_back_and_keeps_nearly_within(self):
+        model = self.crane().compile()
+        run = model.simulate(model.state(rates={"rail": 2.0}), 3.0)
+        assert 0.5 < run["rail"].max() < 0.53
+        assert -1.03 < run["rail"].min() < -1.0
+        assert np.abs(run.power.imbalance).max() < 1e-9
+        assert (np.diff(run.energy.total) < 1e-9).sum() > 0
+        assert (run.stop("rail")[(run["rail"] < 0.5) & (run["rail"] > -1.0)] == 0).all()
+
+    def test_without_damping_it_gives_back_all_it_took(self):
+        model = self.crane().compile()
+        run = model.simulate(model.state(rates={"rail": 2.0}), 1.0, limits=kp.Stops(damping=0.0), tolerance=1e-10)
+        assert run.rate("rail")[-1] == pytest.approx(-2.0, abs=1e-6)
+
+    def test_a_given_stiffness_holds_a_load_at_its_depth(self):
+        """Beyond the width the stop is a spring of its stiffness, shifted by half the width."""
+        model = self.crane(damping=20.0).compile()
+        stops = kp.Stops(stiffness=1000.0, width=0.001, damping=1.0)
+        run = model.simulate(model.state({"rail": 0.49}), 10.0, torque=10.0, limits=stops)
+        assert run["rail"][-1] == pytest.approx(0.5 + 10 / 1000 + 0.0005, abs=1e-6)
+
+    def test_as_events_they_end_the_run(self):
+        model = self.crane().compile()
+        run = model.simulate(model.state(rates={"rail": -2.0}), 3.0, limits="events")
+        assert run.outcome.kind == kinds.EVENT
+        assert run.outcome.t == pytest.approx(0.5, abs=1e-12)
+        assert "rail at its lower limit -1" in str(run.outcome)
+
+    def test_ignored(self):
+        model = self.crane().compile()
+        run = model.simulate(model.state(rates={"rail": 2.0}), 3.0, limits="ignore")
+        assert run["rail"][-1] == pytest.approx(6.0)
+
+    def test_one_sided_limits(self):
+        model = slider(limits=(-np.inf, 0.5)).compile()
+        run = model.simulate(model.state(rates={"rail": 2.0}), 3.0)
+        assert run["rail"].max() < 0.55
+        assert run["rail"].min() < -0.5
+
+    def test_mistakes(self):
+        model = self.crane().compile()
+        with pytest.raises(StateError, match="limits is 'hard'"):
+            model.simulate(model.state(), 1.0, limits="hard")
+        with pytest.raises(StateError, match="stiffness is -1"):
+            kp.Stops(stiffness=-1)
+
+
+class TestOutcomes:
+    def test_finished(self):
+        model = slider().compile()
+        run = model.simulate(model.state(), 1.0)
+        assert run.outcome == kp.Outcome(kinds.FINISHED, 1.0, (), "finished at t = 1 s")
+
+    def test_singular(self):
+        """Two massless bars with a point mass at the end: stretched, nothing resists the mass along them."""
+        m = Mechanism("two bars", gravity=(0, 0, 0))
+        first, second = m.solid("first"), m.solid("second")
+        second.point_mass("mass", 1.0, at=(1, 0, 0))
+        m.revolute("shoulder", m.ground.at(0, 0), first.at(0, 0))
+        m.revolute("elbow", first.at(1, 0), second.at(0, 0))
+        model = m.compile()
+        run = model.simulate(model.state({"elbow": 0.0}), 5.0)
+        assert run.outcome.kind == kinds.SINGULAR
+        assert run.outcome.names[0] in ("shoulder", "elbow")
+        assert "armature" in run.outcome.remedy
+        assert len(run) >= 1
+
+    def test_step_too_small(self):
+        """A force that grows beyond all bounds at t = 1."""
+        model = slider().compile()
+        run = model.simulate(model.state(), 2.0, torque=kp.Law(lambda t, q, v: 1 / (1 - t) ** 2))
+        assert run.outcome.kind in (kinds.STEP_TOO_SMALL, kinds.NON_FINITE)
+        assert run.outcome.t == pytest.approx(1.0, abs=1e-3)
+        assert run.outcome.names == ("rail",)
+        assert run.t[-1] == run.outcome.t
+        assert len(run) > 90
+
+    def test_non_finite(self):
+        model = slider().compile()
+        run = model.simulate(model.state(), 2.0, torque=kp.Law(lambda t, q, v: ca.sqrt(1 - t)))
+        assert run.outcome.kind == kinds.NON_FINITE
+        assert run.outcome.t == pytest.approx(1.0, abs=1e-6)
+        assert "rail" in str(run.outcome)
+
+    def test_non_finite_from_the_start(self):
+        model = slider().compile()
+        run = model.simulate(model.state(), 2.0, torque=kp.Law(lambda t, q, v: ca.log(q[0] - 1)))
+        assert run.outcome.kind == kinds.NON_FINITE
+        assert run.outcome.t == 0.0
+
+    @pytest.mark.parametrize("torque", [None, kp.Sampled(lambda t, q, v: 0.0, 1e-3)], ids=["compiled", "sampled"])
+    def test_control_c_keeps_what_was_computed(self, torque):
+        model = slider().compile()
+        model.simulate(model.state(), 0.1)  # so that nothing is compiled while we wait
+        timer = threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        begun = time.perf_counter()
+        try:
+            run = model.simulate(model.state(rates={"rail": 1.0}), 1e9, torque=torque, output=1e7, longest=0.01)
+        finally:
+            timer.cancel()
+        assert time.perf_counter() - begun < 5
+        assert run.outcome.kind == kinds.INTERRUPTED
+        assert 0 < run.t[-1] == run.outcome.t
+        assert run["rail"][-1] == pytest.approx(run.t[-1], rel=1e-9)
+
+    def test_every_sentence_has_a_time(self):
+        model = floating_body((0, 0, -9.81)).compile()
+        run = model.simulate(model.state(), 1.0, events=kp.Event("low", lambda t, q, v: q[6] + 1))
+        assert str(run.outcome) == f"low: stopped at t = {np.sqrt(2 / 9.81):.9g} s of 1 s"
+
+
+class TestMistakes:
+    def test_each_is_a_sentence(self):
+        model = slider().compile()
+        state = model.state()
+        for options, what in (
+            ({"duration": -1.0}, "duration is -1.0 s; it must be positive"),
+            ({"tolerance": 0.0}, "tolerance is 0.0"),
+            ({"method": "ode45"}, "there is no method 'ode45'"),
+            ({"method": "rk4"}, "rk4 takes fixed steps: give step"),
+            ({"step": 0.1}, "chooses its steps by tolerance"),
+            ({"output": -0.1}, "it takes a spacing"),
+            ({"output": [0.0, 5.0]}, "lie within 0 and 1 s"),
+            ({"singular": "ignore"}, "singular is 'ignore'"),
+            ({"longest": 0.0}, "longest is 0.0"),
+            ({"p": [1.0]}, "p has shape"),
+        ):
+            with pytest.raises(StateError, match=what):
+                model.simulate(state, **{"duration": 1.0, **options})
+        other = double_pendulum().compile()
+        with pytest.raises(StateError, match=r"make one with model.state"):
+            model.simulate(other.state(), 1.0)
+
+
+def test_a_bar_shows_for_long_runs_only(capsys):
+    from kempe.simulate.progress import Progress
+
+    with Progress("quick", 0.0, 1.0, True) as bar:
+        bar.show(0.5)
+    assert capsys.readouterr().err == ""
+    with Progress("slow", 0.0, 10.0, True) as bar:
+        bar._begun -= 2
+        bar.show(2.5)
+        bar.show(5.0)
+    shown = capsys.readouterr().err
+    assert "slow" in shown
+    assert "of 10 s" in shown

@@ -1,0 +1,122 @@
+"""The stepper: against runs at fixed steps, alone and in batches, with masked resets."""
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.errors import StateError
+from tests.mechanisms import arm
+from tests.simulate.mechanisms import double_pendulum, mixed_tree, slider
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler"])
+def test_it_is_a_run_at_fixed_steps(method):
+    model = mixed_tree().compile()
+    state = model.random_state(1)
+    tau = np.array([0.3, -0.2])
+    sim = model.stepper(state, 0.01, method=method)
+    for _ in range(30):
+        sim.step(tau)
+    run = model.simulate(state, 0.3, torque=tau, method=method, step=0.01)
+    np.testing.assert_allclose(sim.q, run.q[-1], atol=1e-12)
+    np.testing.assert_allclose(sim.v, run.v[-1], atol=1e-11)
+    assert sim.t == pytest.approx(0.3)
+    assert sim.state["slide"] == pytest.approx(run["slide"][-1], abs=1e-12)
+
+
+def test_substeps_are_shorter_steps():
+    model = double_pendulum().compile()
+    state = model.state({"shoulder": 1.0})
+    coarse, fine = model.stepper(state, 0.01, substeps=4), model.stepper(state, 0.0025)
+    coarse.step({"shoulder": 0.5})
+    for _ in range(4):
+        fine.step({"shoulder": 0.5})
+    np.testing.assert_allclose(coarse.q, fine.q, atol=1e-15)
+
+
+def test_many_at_once_are_each_as_one_alone():
+    model = mixed_tree().compile()
+    states = [model.random_state(seed) for seed in range(13)]
+    rng = np.random.default_rng(0)
+    many = model.stepper(states, 0.005)
+    alone = [model.stepper(state, 0.005) for state in states]
+    for _ in range(5):
+        tau = rng.normal(size=(13, model.nu))
+        many.step(tau)
+        for sim, row in zip(alone, tau, strict=True):
+            sim.step(row)
+    np.testing.assert_array_equal(many.q, [sim.q for sim in alone])
+    np.testing.assert_array_equal(many.v, [sim.v for sim in alone])
+    assert many.state["slide"].shape == (13,)
+    assert many.healthy.all()
+
+
+def test_masked_reset():
+    model = double_pendulum().compile()
+    start = model.state({"shoulder": 0.7})
+    sim = model.stepper(start, 0.01, batch=4)
+    for _ in range(3):
+        sim.step(np.arange(4.0)[:, None])
+    before = sim.q.copy()
+    mask = np.array([True, False, True, False])
+    sim.reset(mask)
+    np.testing.assert_array_equal(sim.q[mask], np.tile(start.q, (2, 1)))
+    np.testing.assert_array_equal(sim.q[~mask], before[~mask])
+    np.testing.assert_allclose(sim.t, [0, 0.03, 0, 0.03])
+    sim.reset(mask, model.state({"elbow": 0.1}))
+    np.testing.assert_array_equal(sim.q[mask], [[0, 0.1]] * 2)
+    sim.reset()
+    np.testing.assert_array_equal(sim.q, np.tile(start.q, (4, 1)))
+    assert (sim.t == 0).all()
+
+
+def test_a_law_with_states_may_be_part_of_it():
+    model = slider().compile()
+
+    def pid(t, q, v, z):
+        return 40 * (1 - q[0]) - 12 * v[0] + 30 * z[0], [1 - q[0]]
+
+    law = kp.Law(pid, states={"integral": 0.0})
+    sim = model.stepper(model.state(), 0.01, torque=law)
+    for _ in range(50):
+        sim.step()
+    run = model.simulate(model.state(), 0.5, torque=law, tolerance=1e-11)
+    np.testing.assert_allclose(sim.q, run.q[-1], atol=1e-6)
+    np.testing.assert_allclose(sim.z, run.z[-1], atol=1e-6)
+    with pytest.raises(StateError, match="the law gives the efforts"):
+        sim.step(1.0)
+
+
+def test_long_chains_are_composed_of_their_blocks():
+    model = arm(22).compile()
+    state = model.state({"joint1": 0.4})
+    sim = model.stepper(state, 0.001)
+    sim.step()
+    run = model.simulate(state, 0.001, method="rk4", step=0.001)
+    np.testing.assert_allclose(sim.q, run.q[-1], atol=1e-12)
+
+
+def test_what_a_step_computed_before_is_not_overwritten():
+    model = slider().compile()
+    sim = model.stepper(model.state(rates={"rail": 1.0}), 0.1)
+    first = sim.step().q
+    sim.step()
+    assert first[0] == pytest.approx(0.1)
+
+
+def test_mistakes():
+    model = slider().compile()
+    state = model.state()
+    for options, what in (
+        ({"dt": 0.0}, "dt is 0.0"),
+        ({"method": "dop853"}, "it takes fixed steps, by rk4 or euler"),
+        ({"torque": lambda t, q, v: 0.0}, "takes a law over symbols"),
+        ({"limits": "events"}, "limits is 'events'"),
+    ):
+        with pytest.raises(StateError, match=what):
+            model.stepper(state, **{"dt": 0.1, **options})
+    sim = model.stepper(state, 0.1, batch=3)
+    with pytest.raises(StateError, match=r"tau has shape \(2, 1\)"):
+        sim.step(np.zeros((2, 1)))
+    with pytest.raises(StateError, match="mask has shape"):
+        sim.reset(np.zeros(2, dtype=bool))
