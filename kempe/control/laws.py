@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -99,13 +99,12 @@ class Law(CompiledLaw):
         return _by_joint(model, efforts), _column(rates, len(names), "rates of a law's states", names)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Tracking(CompiledLaw):
-    """A law that follows a motion; how is said by `command`(model, symbols, now, x, xdot, xddot): coordinates as they
-    are and as they should be, by freedom (nv), NaN where the motion says nothing."""
+    """A law that follows a motion. Two are equal if they follow the same motion in the same way, so that code compiled
+    for one serves the other."""
 
     motion: "Motion"
-    command: Callable
 
     @property
     def signals(self):
@@ -126,15 +125,60 @@ class Tracking(CompiledLaw):
             full[at_v] = from_sx(ca.SX(values))
         return self.command(model, at, now, *desired), ca.SX(0, 1)
 
+    @abstractmethod
+    def command(self, model: "Model", at: Symbols, now, x, xdot, xddot) -> ca.SX:
+        """Efforts, from coordinates as they are and as they should be, by freedom (nv); NaN where the motion says
+        nothing."""
 
-def feedforward(motion: "Motion") -> CompiledLaw:
-    """The efforts that inverse dynamics finds for a motion, applied open-loop, as in paper 4's forced simulation."""
 
-    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
+@dataclass(frozen=True)
+class Feedforward(Tracking):
+    """The efforts that inverse dynamics finds for a motion, applied open-loop."""
+
+    def command(self, model, at, now, x, xdot, xddot):
+        """Inverse dynamics of what is desired."""
         _all_named(model, x, "feedforward")
         return _inverse(model, at.p, x, xdot, xddot)
 
-    return Tracking(motion, command)
+
+@dataclass(frozen=True)
+class ComputedTorque(Tracking):
+    """Inverse dynamics for an acceleration that brings errors down."""
+
+    stiffness: tuple[float, ...]
+    damping: tuple[float, ...]
+
+    def command(self, model, at, now, x, xdot, xddot):
+        """Paper 1, eq. 37."""
+        _all_named(model, x, "computed_torque")
+        v, k, d = from_sx(at.v), _each(self.stiffness, model), _each(self.damping, model)
+        wanted = xddot - d * (v - xdot) - k * (now - x)  #                                                      (37)
+        return _inverse(model, at.p, from_sx(at.q), v, wanted)
+
+
+@dataclass(frozen=True)
+class PD(Tracking):
+    """A spring and a damper between what is and what should be."""
+
+    stiffness: tuple[float, ...]
+    damping: tuple[float, ...]
+    gravity: bool
+
+    def command(self, model, at, now, x, xdot, xddot):
+        """At every freedom that the motion names."""
+        named = np.array([not _missing(entry) for entry in x])
+        tau = np.zeros(model.nv, dtype=object)
+        pull = _each(self.stiffness, model) * (x - now) + _each(self.damping, model) * (xdot - from_sx(at.v))
+        tau[named] = pull[named]
+        if self.gravity:
+            zero = np.zeros(model.nv)
+            tau = tau + model.equations.inverse(model.equations.tree(from_sx(at.p)), from_sx(at.q), zero, zero)
+        return to_sx(tau)[model.driven.tolist()]
+
+
+def feedforward(motion: "Motion") -> CompiledLaw:
+    """The efforts that inverse dynamics finds for a motion, applied open-loop, as in paper 4's forced simulation."""
+    return Feedforward(motion)
 
 
 def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None, damping=None) -> CompiledLaw:
@@ -142,47 +186,34 @@ def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None,
 
     rate: lambda, in 1/s; or stiffness and damping (numbers, or one for each freedom) in place of lambda^2 and 2 lambda.
     """
-    k, d = _gains("computed_torque", rate, stiffness, damping)
-
-    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
-        _all_named(model, x, "computed_torque")
-        v = from_sx(at.v)
-        wanted = xddot - np.broadcast_to(d, model.nv) * (v - xdot) - np.broadcast_to(k, model.nv) * (now - x)  # (37)
-        return _inverse(model, at.p, from_sx(at.q), v, wanted)
-
-    return Tracking(motion, command)
+    if (rate is None) == (stiffness is None or damping is None):
+        raise StateError("computed_torque: give either rate, or both stiffness and damping")
+    if rate is not None:
+        stiffness, damping = float(rate) ** 2, 2 * float(rate)
+    return ComputedTorque(motion, _gains(stiffness), _gains(damping))
 
 
 def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledLaw:
     """stiffness (x_d - x) + damping (xd_d - xd) at every actuated joint the motion names, none at the others.
 
-    gravity: with the efforts that hold the mechanism where it is, added.
+    stiffness, damping: numbers, or one for each freedom. gravity: with the efforts added that hold the mechanism where
+    it is.
     """
-
-    def command(model: "Model", at: Symbols, now, x, xdot, xddot):
-        v = from_sx(at.v)
-        named = np.array([not _missing(entry) for entry in x])
-        tau = np.zeros(model.nv, dtype=object)
-        k, d = (np.broadcast_to(np.asarray(gain, dtype=float), model.nv) for gain in (stiffness, damping))
-        tau[named] = (k * (x - now) + d * (xdot - v))[named]
-        if gravity:
-            zero = np.zeros(model.nv)
-            tree = model.equations.tree(from_sx(at.p))
-            tau = tau + model.equations.inverse(tree, from_sx(at.q), zero, zero)
-        return to_sx(tau)[model.driven.tolist()]
-
-    return Tracking(motion, command)
+    return PD(motion, _gains(stiffness), _gains(damping), gravity)
 
 
 # ---- what laws are made of -------------------------------------------------------------------------------
 
 
-def _gains(what: str, rate, stiffness, damping) -> tuple[Any, Any]:
-    if (rate is None) == (stiffness is None or damping is None):
-        raise StateError(f"{what}: give either rate, or both stiffness and damping")
-    if rate is not None:
-        return np.asarray(float(rate) ** 2), np.asarray(2 * float(rate))
-    return np.asarray(stiffness, dtype=float), np.asarray(damping, dtype=float)
+def _gains(values) -> tuple[float, ...]:
+    return tuple(np.atleast_1d(np.asarray(values, dtype=float)).tolist())
+
+
+def _each(gains: tuple[float, ...], model: "Model") -> np.ndarray:
+    """One for each freedom."""
+    if len(gains) not in (1, model.nv):
+        raise StateError(f"law: {len(gains)} gains were given for {model.nv} freedoms ({', '.join(model.v_names)})")
+    return np.broadcast_to(np.array(gains), model.nv)
 
 
 def _missing(x) -> bool:

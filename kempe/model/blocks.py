@@ -29,7 +29,7 @@ SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health")
 
 def program(equations: Equations, name: str) -> Program | None:
     """The repeated-block form of forward or inverse dynamics; None where the plain form serves better."""
-    if not _repeats(equations):
+    if not repeats(equations):
         return None
     tree = equations.constant_tree
     recorder = _Recorder(name)
@@ -49,14 +49,12 @@ def program(equations: Equations, name: str) -> Program | None:
     return recorder.composer.program()
 
 
-def system(equations: Equations, efforts: Program, finish: Program) -> Program | None:
-    """The right-hand side of a run in the same form; None where the plain form serves better.
+def system(equations: Equations, efforts: Program, finish: Program) -> Program:
+    """The right-hand side of a run in the same form.
 
     efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; finish: from q, v
     and the pivots to dq/dt and health.
     """
-    if not _repeats(equations):
-        return None
     recorder = _Recorder("system")
     composer = recorder.composer
     inputs = {port.name: composer.input(port.name, port.shape) for port in efforts.inputs}
@@ -69,7 +67,8 @@ def system(equations: Equations, efforts: Program, finish: Program) -> Program |
     return composer.program()
 
 
-def _repeats(equations: Equations) -> bool:
+def repeats(equations: Equations) -> bool:
+    """Whether a tree is long enough, and plain enough, for repeated blocks."""
     tree = equations.constant_tree
     return len(tree.links) >= LONG and not (tree.loads or equations.parameters) and equations.formulation == "udu"
 

@@ -28,11 +28,16 @@ class Progress:
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            columns = "[bold]{task.description}", "{task.fields[time]}"
             self._bar = Bar(
-                TextColumn(columns[0]), BarColumn(), TextColumn(columns[1]), TimeElapsedColumn(),
-                TextColumn("done in"), TimeRemainingColumn(), console=Console(stderr=True), transient=sys.stderr.isatty(),
-            )  # fmt: skip
+                TextColumn("[bold]{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[time]}"),
+                TimeElapsedColumn(),
+                TextColumn("done in"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=sys.stderr.isatty(),
+            )
             self._bar.start()
             self._task = self._bar.add_task(self._name, total=self._end - self._start, time="")
         shown = f"{t:.3g} of {self._end:g} s"

@@ -99,19 +99,14 @@ def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | N
         found = {**given, **finish(q, v, pivots, p), "vdot": vdot}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
 
-    repeated = None
-    if not model.p_names:
-        parts = (
-            trace(efforts, shapes, name="efforts"),
-            trace(
-                finish,
-                {"q": model.nq, "v": model.nv, "pivots": model.nv},
-                {"qdot": model.nq, "health": ()},
-                name="finish",
-            ),
-        )
-        repeated = blocks.system(model.equations, *parts)
-    return repeated or trace(whole, shapes, {"health": ()}, name="system")
+    if not blocks.repeats(model.equations):
+        return trace(whole, shapes, {"health": ()}, name="system")
+    rest = {"q": model.nq, "v": model.nv, "pivots": model.nv}
+    return blocks.system(
+        model.equations,
+        trace(efforts, shapes, name="efforts"),
+        trace(finish, rest, {"qdot": model.nq, "health": ()}, name="finish"),
+    )
 
 
 def _pivot_scale(model: Model) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""The papers' mechanisms and a few others, ready to run, and the papers' studies."""
