@@ -43,3 +43,7 @@ class MotionError(KempeError, ValueError):
 
 class MissingPackage(KempeError, ImportError):
     """A package that only this call needs is not installed; the message says how to get it."""
+
+
+class ViewError(KempeError, ValueError):
+    """Something cannot be drawn as asked."""

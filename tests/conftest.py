@@ -1,4 +1,4 @@
-"""Settings shared by all tests: a cache directory of their own, and one profile for hypothesis."""
+"""Settings shared by all tests: a cache directory of their own, one profile for hypothesis, a browser if any."""
 
 import os
 import tempfile
@@ -6,11 +6,20 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.view.browser import found_browser
+
 settings.register_profile("kempe", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kempe")
 
 # Set before anything compiles, and inherited by the processes that tests start.
 os.environ.setdefault("KEMPE_CACHE_DIR", tempfile.mkdtemp(prefix="kempe-test-cache-"))
+
+# Without a browser the tests that need one are not collected, and the header says so.
+collect_ignore = [] if found_browser() else ["view/test_browser.py"]
+
+
+def pytest_report_header():
+    return f"browser: {found_browser() or 'none on PATH, so tests/view/test_browser.py is left out'}"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,12 @@ class State:
     def rate(self, name: str):
         """The velocity of a joint, or its velocities."""
         return _entries(self.v, self.model.joint(name).v)
+
+    def picture(self, path: str | Path, **options) -> Path:
+        """Draws the state as PNG, SVG or PDF, by the path's ending; options as of `kempe.view.picture.picture`."""
+        from kempe.view.picture import picture
+
+        return picture(self, path, **options)
 
     def _repr_html_(self) -> str:
         """A row per joint: coordinates and rates."""

@@ -1,0 +1,246 @@
+"""Scene: all there is to see of a model at rows of q: shapes on bodies, arrows, springs, and where to look from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.errors import StateError, ViewError
+from kempe.mechanism.bodies import Body, Marker, Values, resolved
+from kempe.mechanism.joints import Free
+from kempe.mechanism.loads import Spring
+from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.model.coordinates import Coordinates
+from kempe.spatial.moves import relative_pose
+from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
+from kempe.view.links import link_shapes
+from kempe.view.look import Look, look
+from kempe.view.poses import Pose, poses
+from kempe.view.shapes import GROUND, PALETTE, Shape, girth, nearest, solid_shapes
+
+SAMPLES = 60  # poses looked at to find how far a run reaches
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A place on a body, by the body's number and its coordinates there."""
+
+    name: str
+    body: int
+    at: np.ndarray
+
+    def along(self, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+        """Where it is in the world, for bodies' poses (n, bodies, ...): (n, 3)."""
+        return rotation[:, self.body] @ self.at + position[:, self.body]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """A force or a moment at a point: `vector` in the axes of body `carrier`, times effort `column` if there is one."""
+
+    point: Point
+    unit: str
+    carrier: int
+    vector: np.ndarray
+    column: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What there is to see.
+
+    rotation (n, bodies, 3, 3) and position (n, bodies, 3) are the bodies' frames in world axes; the ground is body 0.
+    slim is the radius of what has no thickness of its own, size that of the mechanism in the first pose.
+    """
+
+    name: str
+    bodies: tuple[str, ...]
+    rotation: np.ndarray
+    position: np.ndarray
+    shapes: tuple[Shape, ...]
+    springs: tuple[tuple[str, Point, Point], ...]
+    arrows: tuple[Arrow, ...]
+    traces: tuple[Point, ...]
+    look: Look
+    slim: float
+    size: float
+
+    @property
+    def planar(self) -> np.ndarray | None:
+        """The normal of the plane that everything moves in, or None."""
+        return self.look.front if self.look.flat else None
+
+
+def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | str] = ()) -> Scene:
+    """The scene of a model at one q or at rows of them; `points` leave traces."""
+    m = model.mechanism
+    q = np.atleast_2d(np.asarray(q, dtype=float))
+    if q.shape[1:] != (model.nq,) or not len(q) or not np.isfinite(q).all():
+        raise StateError(f"a picture of {m.name!r} takes rows of {model.nq} finite coordinates, not {q.shape}")
+    value = m.parameters.__getitem__
+    number = {body: k for k, body in enumerate((m.ground, *m.bodies))}
+    rotation, position = poses(model, q)
+    held: dict[Body, list[np.ndarray]] = {body: [] for body in number}
+    for marker in _markers_in_use(model):
+        held[marker.body].append(marker.origin(value))
+    size, slim = _sizes(number, held, value, (rotation[0], position[0]))
+    shapes: list[Shape] = []
+    for body, k in number.items():
+        color = PALETTE[(k - 1) % len(PALETTE)] if k else GROUND
+        # Bodies differ a little in what is slim, so that surfaces that meet do not coincide.
+        own = slim * (1 + 0.02 * (k % 4))
+        for part in body.parts:
+            shapes += solid_shapes(part, resolved(part.position, value), k, color, own, body.name)
+        if k:
+            shapes += link_shapes(body, k, held[body], value, 0.8 * own, color)
+    pin = {joint: _pin(joint, value, slim) for joint in m.joints}
+    rows = {t.joint: q[:, t.q] for t in model.topology.tree}
+    for joint in m.joints:
+        pitch = value(f"{joint.name}.pitch") if joint.pitch is not None else 0.0
+        reach = slides(joint, pitch, rows[joint]) if joint in rows else (0.0, 0.0)
+        ends = number[joint.a.body], number[joint.b.body]
+        shapes += joint_shapes(joint, ends, _frames(joint, value), pin[joint], slim, reach)
+    sampled = np.unique(np.linspace(0, len(q) - 1, SAMPLES).round().astype(int))
+    cloud = _cloud(shapes, rotation[sampled], position[sampled])
+    seen = look(model, cloud, slim)
+    reached = {k: cloud[_rows_of(shapes, k)] for k in number.values()}
+    for joint in m.joints:
+        for marker, other in ((joint.a, joint.b), (joint.b, joint.a)):
+            if marker.body is m.ground and joint.type is not Free:
+                at = marker.origin(value)
+                # A body that hangs is held from above.
+                heights = (reached[number[other.body]] - at) @ seen.up
+                hangs = heights.size > 0 and float(heights.mean()) < -2 * slim
+                shapes += fixture(at, -seen.up if hangs else seen.up, seen.front, seen.flat, 2.2 * slim)
+    seen = look(model, _cloud(shapes, rotation[sampled], position[sampled]), slim)
+    return Scene(
+        m.name,
+        tuple(body.name for body in number),
+        rotation,
+        position,
+        tuple(shapes),
+        tuple(
+            (load.name, _point(load.name, load.a, number, value), _point(load.name, load.b, number, value))
+            for load in m.loads
+            if isinstance(load, Spring)
+        ),
+        tuple(_arrows(model, number, value)),
+        tuple(_point(str(marker), marker, number, value) for marker in (_marker(m, point) for point in points)),
+        seen,
+        slim,
+        size,
+    )
+
+
+def _rows_of(shapes: list[Shape], body: int) -> np.ndarray:
+    """Which rows of a cloud belong to a body."""
+    return np.repeat([shape.body == body for shape in shapes], 8)
+
+
+def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Corners of boxes around all shapes at all poses, in the world: (8 shapes, poses, 3)."""
+    if not shapes:
+        return np.zeros((1, len(rotation), 3))
+    corners = np.concatenate([shape.corners() for shape in shapes])
+    bodies = np.repeat([shape.body for shape in shapes], 8)
+    return np.einsum("nbij,bj->bni", rotation[:, bodies], corners) + position[:, bodies].transpose(1, 0, 2)
+
+
+def _markers_in_use(model: Coordinates) -> Iterable[Marker]:
+    """Those that carry joints or loads; a free joint holds nothing."""
+    m = model.mechanism
+    for joint in m.joints:
+        if joint.type is not Free:
+            yield joint.a
+            yield joint.b
+    for load in m.loads:
+        yield from (load.a, load.b) if isinstance(load, Spring) else (load.marker,)
+
+
+def _sizes(
+    number: dict[Body, int], held: dict[Body, list[np.ndarray]], value: Values, first: Pose
+) -> tuple[float, float]:
+    """How large the mechanism is, and the radius for things without one: by the whole and by its typical body."""
+    everything, bodies = [], []
+    for body, k in number.items():
+        own = [*held[body]]
+        for part in body.parts:
+            at = resolved(part.position, value)
+            own += [c for shape in solid_shapes(part, at, k, "", 0.0, "") for c in shape.corners()]
+        if own:
+            own = np.array(own)
+            everything.append(own @ first[0][k].T + first[1][k])
+            extent = float(np.linalg.norm(np.ptp(own, axis=0)))
+            if k and extent > 0:
+                bodies.append(extent)
+    size = float(np.linalg.norm(np.ptp(np.concatenate(everything), axis=0))) if everything else 0.0
+    size = size or 1.0
+    typical = float(np.median(bodies)) if bodies else size
+    # A fiftieth of a body, more where bodies are small beside the whole, but never stout.
+    return size, min(max(0.02 * typical, min(0.009 * size, 0.045 * typical)), 0.013 * size)
+
+
+def _frames(joint: Joint, value: Values) -> tuple[Pose, Pose]:
+    return relative_pose(joint.frame(joint.a, value)), relative_pose(joint.frame(joint.b, value))
+
+
+def _pin(joint: Joint, value: Values, slim: float) -> Pin:
+    """A pin sticks out of the solids it goes through; where that would be too long, it is a collar around them."""
+    radius, half = 1.8 * slim, 2.4 * slim
+    for marker, (axes, at) in zip((joint.a, joint.b), _frames(joint, value), strict=True):
+        for part in marker.body.parts:
+            where = resolved(part.position, value)
+            turn = np.eye(3) if part.rotation is None else np.asarray(part.rotation, dtype=float)
+            own = turn.T @ (at - where)
+            if np.linalg.norm(nearest(part.solid, own) - own) > slim:
+                continue
+            drawn = solid_shapes(part, where, 0, "", 0.1 * slim, "")
+            depth = max((float(np.abs((s.corners() - at) @ axes[:, 2]).max()) for s in drawn), default=0.0)
+            wide = girth(part.solid)
+            if depth <= max(2.5 * wide, 4 * slim):
+                half = max(half, 1.06 * depth)
+            else:
+                radius = max(radius, min(1.2 * wide, 6 * slim))
+    return Pin(radius, max(half, 1.3 * radius))
+
+
+def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
+    """A marker by itself, by its body, or by a name such as `boom.end`."""
+    if isinstance(point, Marker):
+        return point
+    name, _, label = point.partition(".") if isinstance(point, str) else (point.name, "", "")
+    for body in (m.ground, *m.bodies):
+        if body.name == name and (label or "origin") in body.markers:
+            return body.markers[label or "origin"]
+    raise ViewError(f"there is no point {point!r} on {m.name!r}; name a body, or one of its markers as body.marker")
+
+
+def _point(name: str, marker: Marker, number: dict[Body, int], value: Values) -> Point:
+    """A marker's place; its body is found by name, since a model has a copy of the mechanism."""
+    named = {body.name: k for body, k in number.items()}
+    if marker.body.name not in named:
+        raise ViewError(f"point {marker} is on a body that this model does not have")
+    return Point(name, named[marker.body.name], marker.origin(value))
+
+
+def _arrows(model: Coordinates, number: dict[Body, int], value: Values) -> Iterable[Arrow]:
+    """Efforts of actuated freedoms in the order of `model.u_names`, then loads."""
+    column = 0
+    for t in model.topology.tree:
+        joint = t.joint
+        ends = number[joint.a.body], number[joint.b.body]
+        frames = _frames(joint, value)
+        for k, driven in enumerate(joint.actuated):
+            if driven:
+                side, axis = FREEDOM_AXES[joint.type][k]
+                unit = "N·m" if joint.type.units[k] == "rad" else "N"
+                point = Point(model.u_names[column], ends[1], frames[1][1])
+                yield Arrow(point, unit, ends[side], frames[side][0] @ axis, column)
+                column += 1
+    for load in model.mechanism.loads:
+        if not isinstance(load, Spring):
+            point = _point(load.name, load.marker, number, value)
+            turn = load.marker.rotation if load.follows else np.eye(3)
+            for unit, vector in (("N", load.force), ("N·m", load.moment)):
+                if any(vector):
+                    yield Arrow(point, unit, point.body if load.follows else 0, turn @ np.array(vector))

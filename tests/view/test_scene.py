@@ -1,0 +1,199 @@
+"""Scenes: bodies where the model has them, something to see of every solid and joint, planes found."""
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.errors import StateError, ViewError
+from kempe.mechanism.joints import KINDS
+from kempe.view.links import link_shapes
+from kempe.view.poses import poses
+from kempe.view.scene import scene
+from kempe.view.shapes import equivalent_ellipsoid, nearest, triangles
+from tests.mechanisms import arm, random_joint, random_tree
+from tests.view.runs import double_pendulum, swinging, tumbling
+
+SOLIDS = {
+    "rod": kp.Rod(0.4, 1.0),
+    "thick rod": kp.Rod(0.4, 1.0, 0.05),
+    "box": kp.Box((0.1, 0.2, 0.3), 1.0),
+    "cylinder": kp.Cylinder(0.4, 0.1, 1.0),
+    "sphere": kp.Sphere(0.1, 1.0),
+    "plate": kp.Plate(((0, 0), (0.3, 0), (0, 0.2)), 1.0),
+    "lump": kp.Lump(1.0, (0.1, 0.2, 0.3), (0.01, 0.02, 0.015, 0.0, 0.0, 0.001)),
+    "lump without size": kp.Lump(1.0),
+    "point": kp.PointMass(1.0),
+    "hub": kp.Hub(0.1, (0, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bodies_are_where_the_model_has_them(seed):
+    model = random_tree(seed, 7).compile()
+    q = np.array([model.random_state(k).q for k in range(4)])
+    rotation, position = poses(model, q)
+    for k, body in enumerate(model.mechanism.bodies, start=1):
+        r, p = model.pose(body, q)
+        np.testing.assert_allclose(rotation[:, k], r, atol=1e-12)
+        np.testing.assert_allclose(position[:, k], p, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SOLIDS)
+def test_every_solid_is_seen_where_it_is(name):
+    m = kp.Mechanism("one")
+    body = m.solid("body")
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    body.add("part", SOLIDS[name], at=(0.3, 0.2, 0.1), rotation=turn)
+    body.add("rest", kp.Sphere(0.02, 1.0))
+    m.free("free", m.ground.origin, body.origin)
+    model = m.compile()
+    own = [s for s in scene(model, model.neutral()).shapes if s.name == "body" and s.role == "solid"][:-1]
+    assert own
+    corners = np.concatenate([shape.corners() for shape in own])
+    com = np.array(body.parts[0].inertia("body", model.mechanism.parameters.__getitem__).moment)
+    if name != "hub":  # the centre of mass is inside the drawing; a hub has none
+        assert (corners.min(axis=0) - 1e-9 <= com).all()
+        assert (com <= corners.max(axis=0) + 1e-9).all()
+
+
+def test_the_ellipsoid_of_a_lump_has_its_inertia():
+    lump = SOLIDS["lump"]
+    axes, diameters = equivalent_ellipsoid(lump)
+    a, b, c = (diameters / 2) ** 2
+    tensor = axes @ np.diag([b + c, a + c, a + b]) @ axes.T * lump.mass / 5
+    xx, yy, zz, xy, xz, yz = lump.tensor
+    np.testing.assert_allclose(tensor, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_joint_is_seen_and_driven_ones_stand_out(kind):
+    rng = np.random.default_rng(0)
+    m = kp.Mechanism("pair")
+    body = m.body("body", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
+    random_joint(m, rng, "joint", kind, m.ground.at(0, 0, 0.2), body.at(0.3, 0, 0), passive=False)
+    anchor = m.body("anchor", 1.0, inertia=(0.1, 0.1, 0.1))
+    m.revolute("other", m.ground.origin, anchor.origin)
+    model = m.compile()
+    seen = scene(model, model.random_state(1).q)
+    own = {shape.color for shape in seen.shapes if shape.name == "joint"}
+    other = {shape.color for shape in seen.shapes if shape.name == "other"}
+    assert bool(own) == (kind != "free")
+    assert not own & other or kind == "fixed" or own - other
+    assert len([a for a in seen.arrows if a.column is not None]) == model.nu
+
+
+def test_effort_arrows_do_the_work_of_the_effort():
+    """The rate of a body along its arrow, or about it, is the rate of the joint, where one joint alone moves."""
+    for seed in range(6):
+        model = random_tree(seed, 1, reverse=False).compile()
+        q = model.random_state(seed).q
+        seen = scene(model, q)
+        for arrow in seen.arrows:
+            v = np.zeros(model.nv)
+            v[arrow.column] = 1.0
+            body = model.mechanism.bodies[0]
+            twist = model.twist(body.at(*arrow.point.at), q, v)
+            direction = seen.rotation[0, arrow.carrier] @ arrow.vector
+            part = twist[:3] if arrow.unit == "N·m" else twist[3:]
+            assert direction @ part == pytest.approx(1.0)
+
+
+X, Y, Z = np.eye(3)
+PLANES = {  # hinge axis, gravity -> right, up on the screen
+    "x-y": (Z, -Y, X, Y),
+    "x-z": (Y, -Z, X, Z),
+    "y-z": (X, -Z, Y, Z),
+    "upside down": (Z, Y, X, -Y),
+    "level, from above": (Z, -Z, X, Y),
+    "level, gravity up": (Z, Z, X, -Y),
+    "no gravity": (Z, 0 * Z, X, Y),
+}
+
+
+@pytest.mark.filterwarnings("ignore:gravity")  # along all hinges it does nothing, and compile says so
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_are_found_and_gravity_points_down_the_screen(name):
+    axis, gravity, right, up = PLANES[name]
+    m = kp.Mechanism("m", gravity=9.81 * gravity)
+    a, b = (m.body(n, 1.0, com=0.1 * np.cross(axis, [0.6, 0.5, 0.7]), inertia=(0.01,) * 3) for n in "ab")
+    m.revolute("A", m.ground.origin, a.origin, axis=axis)
+    m.revolute("B", a.at(*np.cross(axis, [0.6, 0.5, 0.7])), b.origin, axis=-axis)
+    model = m.compile()
+    look = scene(model, model.state({"A": 0.5}).q).look
+    assert look.flat
+    np.testing.assert_allclose(look.right, right, atol=1e-12)
+    np.testing.assert_allclose(look.up, up, atol=1e-12)
+    np.testing.assert_allclose(np.cross(look.right, look.up), look.front, atol=1e-12)
+
+
+def test_planes_turn_with_markers_and_sliders_lie_in_them():
+    m = kp.Mechanism("m")
+    cart, pole = m.box("cart", (0.2, 0.1, 0.1), 1.0), m.rod("pole", 0.5, 1.0)
+    m.prismatic("track", m.ground.origin, cart.origin, axis=(1, 0, 0))
+    tilted = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # its z along y
+    m.revolute("pivot", cart.at(0, 0, 0, rotation=tilted), pole.start)
+    model = m.compile()
+    assert scene(model, model.neutral()).look.flat
+    np.testing.assert_allclose(np.abs(scene(model, model.neutral()).planar), [0, 1, 0], atol=1e-12)
+
+
+def test_what_moves_in_space_is_not_flat():
+    for m in (arm(3), tumbling().model.mechanism, random_tree(1, 5)):
+        model = m.compile()
+        look = scene(model, model.random_state(0).q).look
+        assert not look.flat
+        np.testing.assert_allclose(look.up, -np.array(m.gravity) / np.linalg.norm(m.gravity))
+    shaft = kp.Mechanism("shaft", gravity=(0, -9.81, 0))
+    rotor = shaft.cylinder("rotor", 2.0, 0.1, 5.0)
+    shaft.revolute("bearing", shaft.ground.origin, rotor.origin)
+    model = shaft.compile()
+    assert not scene(model, model.neutral()).look.flat
+
+
+def test_links_join_a_lump_to_its_joints():
+    m = kp.Mechanism("m")
+    body = m.body("body", 1.0, com=(0.5, 0.2, 0), inertia=(0.001,) * 3)
+    ends = [np.array([0.0, 0, 0]), np.array([1.0, 0, 0])]
+    shapes = link_shapes(body, 1, ends, m.parameters.__getitem__, 0.01, "#000000")
+    bars = [shape for shape in shapes if shape.mesh == "cylinder"]
+    assert len(bars) == 2
+    rod = m.rod("rod", 1.0, 1.0)
+    assert not link_shapes(rod, 1, ends, m.parameters.__getitem__, 0.01, "#000000")
+
+
+def test_the_nearest_point_of_a_solid_is_in_it_and_is_itself_for_points_inside():
+    rng = np.random.default_rng(1)
+    for solid in SOLIDS.values():
+        for point in rng.normal(size=(20, 3)) * 0.3:
+            foot = nearest(solid, point)
+            np.testing.assert_allclose(nearest(solid, foot), foot, atol=1e-12)
+
+
+def test_triangles_cover_an_outline_that_is_not_convex():
+    outline = np.array([(0, 0), (0.6, 0), (0.6, 0.2), (0.3, 0.2), (0.3, 0.5), (0, 0.5)])
+    for way in (outline, outline[::-1]):
+        areas = []
+        for a, b, c in triangles(way):
+            (x, y), (u, v) = way[b] - way[a], way[c] - way[a]
+            areas.append((x * v - y * u) / 2)
+        assert min(areas) > 0
+        assert sum(areas) == pytest.approx(0.21)
+
+
+def test_traces_go_by_marker_body_or_name():
+    run = swinging()
+    lower = run.model.mechanism.bodies[1]
+    seen = scene(run.model, run.q, (lower.end, lower, "lower.end", "upper"))
+    expected = run.model.pose(lower.end, run.q)[1]
+    for k in (0, 2):
+        np.testing.assert_allclose(seen.traces[k].along(seen.rotation, seen.position), expected, atol=1e-12)
+    with pytest.raises(ViewError, match=r"no point 'lower\.tip'"):
+        scene(run.model, run.q, ("lower.tip",))
+
+
+def test_wrong_coordinates_are_told():
+    model = double_pendulum().compile()
+    with pytest.raises(StateError, match="rows of 2 finite coordinates"):
+        scene(model, np.zeros(3))
+    with pytest.raises(StateError, match="finite"):
+        scene(model, np.array([np.nan, 0]))
