@@ -9,22 +9,12 @@ import pinocchio as pin
 from benchmarks.compiler import STATES, Row, fresh_cache
 from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved
 from kempe.compiler.count import count
-from kempe.compiler.trace import trace
-from kempe.dynamics.recursions import udu_solve
 from kempe.dynamics.tree import Tree, build
+from kempe.gallery.counting import TABLE_1, compare, general_arm
 from kempe.mechanism.mechanism import Mechanism
 from kempe.spatial.moves import relative_pose
-from kempe.spatial.vectors import from_sx, to_sx
 
 RIGHT = np.pi / 2
-
-
-def general_arm(joints: int) -> Mechanism:
-    """Bent slender rods with no special angles."""
-    rng = np.random.default_rng(0)
-    a, b = rng.uniform(0.2, 0.5, (2, joints))
-    alpha, mass = rng.uniform(0.3, 1.2, joints), rng.uniform(1, 2, joints)
-    return Mechanism.from_dh(f"general arm of {joints}", a=a, b=b, alpha=alpha, mass=mass)
 
 
 def industrial_arm() -> Mechanism:
@@ -56,7 +46,7 @@ def pinocchio_model(tree: Tree) -> pin.Model:
         placement = pin.SE3(np.array(rotation, float), np.array(position, float))
         placement = placement * pin.SE3(pin.utils.rotate("z", float(link.offset)), np.zeros(3))
         joint = model.addJoint(joint, pin.JointModelRZ(), placement, f"joint{k}")
-        com = np.array(link.inertia.moment, float) / link.inertia.mass
+        com = np.array(link.inertia.moment, float) / (link.inertia.mass or 1.0)
         about_com = np.array(link.inertia.tensor, float) - link.inertia.mass * (
             com @ com * np.eye(3) - np.outer(com, com)
         )
@@ -127,37 +117,15 @@ def chains() -> list[Row]:
     return rows
 
 
-# Table 1 of paper 4: multiplications and additions as functions of n.
-TABLE_1 = {
-    "Mohan & Saha (paper 4)": ((0, 0, 173, -128), (0, 0, 150, -133)),
-    "Saha [17]": ((0, 0, 191, -284), (0, 0, 187, -325)),
-    "Featherstone [13]": ((0, 0, 199, -198), (0, 0, 174, -173)),
-    "Valasek [15]": ((0, 0, 226, -343), (0, 0, 206, -345)),
-    "Brandle et al. [15]": ((0, 0, 250, -222), (0, 0, 220, -198)),
-    "Walker & Orin": ((1 / 6, 23 / 2, 115 / 3, -47), (1 / 6, 7, 233 / 6, -46)),
-}
-
-
-def given_phi(mechanism: Mechanism) -> tuple[int, int]:
-    """Multiplications (divisions among them) and additions from phi to joint accelerations, as the paper counts."""
-    tree = build(mechanism.topology())
-    n = tree.topology.nv
-    found = count(trace(lambda q, phi: to_sx(udu_solve(tree, from_sx(q), from_sx(phi))), {"q": n, "phi": n}))
-    return found.multiplications + found.divisions, found.additions
-
-
 def table_1() -> list[Row]:
     sizes = (2, 6, 10, 20)
-    ours = {n: given_phi(general_arm(n)) for n in range(2, 21)}
-    rows = [Row(f"given phi, n = {', '.join(map(str, sizes))}: Kempe", _shown([ours[n] for n in sizes]))]
-    cubic = TABLE_1["Walker & Orin"]
+    ours = compare()
+    rows = [Row(f"given phi, n = {', '.join(map(str, sizes))}: Kempe", _shown([ours.counts[n] for n in sizes]))]
     for name, (m, a) in TABLE_1.items():
         rows.append(Row(f"  {name}", _shown([(np.polyval(m, n), np.polyval(a, n)) for n in sizes])))
-    wins = {n: [ours[n][k] <= np.polyval(cubic[k], n) for k in (0, 1)] for n in ours}
-    star = min(n for n in ours if all(wins[k][0] for k in ours if k >= n))
-    plus = min(n for n in ours if all(all(wins[k]) for k in ours if k >= n))
+    star, plus = ours.crossings()
     rows.append(Row("  n* and n+ of Kempe: from where on O(n) wins", f"{star} and {plus}", "the paper's: 10 and 12"))
-    met = all(m <= 173 * n - 128 and a <= 150 * n - 133 for n, (m, a) in ours.items())
+    met = ours.within_the_papers()
     rows.append(Row("  at or below the paper's for all n = 2 .. 20", "yes" if met else "no", "yes", met))
     return rows
 

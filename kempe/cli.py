@@ -1,16 +1,22 @@
 """The `kempe` command: each answer is a result or one clear sentence, never a traceback."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from kempe import __version__
 from kempe.errors import KempeError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console()
+
+Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -36,14 +42,118 @@ def demo(
     show(folder, console)
 
 
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """The mechanisms of the gallery."""
+    from kempe.gallery.entries import ENTRIES
+
+    if as_json:
+        _print_json(
+            [{"name": e.name, "what": e.sentence, "run": e.story, "source": e.source} for e in ENTRIES.values()]
+        )
+        return
+    table = Table(show_header=False, box=None, padding=(0, 2, 1, 0))
+    for entry in ENTRIES.values():
+        table.add_row(f"[bold]{entry.name}[/]", f"{entry.sentence} ({entry.source})\n[dim]run: {entry.story}[/]")
+    console.print(table)
+    console.print("next       kempe info puma   kempe run puma", highlight=False)
+
+
+@app.command()
+def info(x: Name, folder: Folder = None, as_json: Json = False) -> None:
+    """A mechanism on one screen: parts, freedom, actuation, loops, equations, coordinates, and a picture."""
+    from kempe.commands import info as command
+    from kempe.commands.subject import subject
+
+    found = subject(x)
+    seen = command.info(found, folder or found.folder)
+    if as_json:
+        _print_json(command.as_json(seen))
+    else:
+        command.show(seen, console)
+
+
+@app.command()
+def run(
+    x: Name,
+    duration: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
+    state: Annotated[list[str] | None, typer.Option(help="Start: A=30deg, hook=1,0,0,0; repeat for more.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Start rates: A=2.0.")] = None,
+    torque: Annotated[list[str] | None, typer.Option(help="Constant efforts: A=1.5.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Of the error in a step.")] = None,
+    method: Annotated[str | None, typer.Option(help="dop853, dopri5, rk4 or euler.")] = None,
+    step: Annotated[float | None, typer.Option(help="Step size of rk4 and euler, in seconds.")] = None,
+    output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
+    limits: Annotated[str | None, typer.Option(help="Joint limits: stops, events or ignore.")] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate a mechanism; data, plots, pictures and a page to look at go into a folder."""
+    from kempe.commands import run as command
+    from kempe.commands.subject import subject
+
+    found = subject(x)
+    given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
+    options = tuple((name, value) for name, value in given.items() if value is not None)
+    start, rates, efforts = (tuple(words or ()) for words in (state, rate, torque))
+    done = command.run(found, folder or found.folder, command.Wishes(duration, start, rates, efforts, options))
+    if as_json:
+        _print_json(command.as_json(done))
+        return
+    console.print(done.run.summary(), markup=False, highlight=False)
+    console.print(
+        f"wrote      {done.folder}: {', '.join(path.name for path in done.files)}", markup=False, highlight=False
+    )
+    console.print(f"look at    {done.folder / 'index.html'}", markup=False, highlight=False)
+
+
+@app.command()
+def counts(x: Name, as_json: Json = False) -> None:
+    """Operations of every function of a mechanism."""
+    from kempe.commands import counts as command
+    from kempe.commands.subject import subject
+
+    found = subject(x)
+    numbers = command.counts(found)
+    if as_json:
+        _print_json(numbers)
+    else:
+        command.show(found.mechanism.name, numbers, console)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[int, typer.Argument(help="Number of the paper: 4.")],
+    folder: Annotated[Path | None, typer.Option(help="Where figures and tables go; paper4 unless given.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a paper: its figures as pictures and data, its tables beside the paper's own."""
+    from kempe.gallery.studies import STUDIES, study
+
+    chosen = study(paper)
+    target = folder or Path(f"paper{paper}")
+    report = chosen(target, (lambda _: None) if as_json else lambda text: console.print(f"  {text}", style="dim"))
+    if as_json:
+        _print_json({"paper": paper, "papers": sorted(STUDIES), "files": [str(path) for path in report.files]})
+    else:
+        console.print(f"wrote      {len(report.files)} files into {target}\nlook at    {target / 'index.html'}")
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1))
+
+
 def main() -> None:
     """What `kempe` on the command line runs."""
     try:
         app()
     except KempeError as error:
-        Console(stderr=True).print(f"kempe: {error}", style="red", highlight=False, markup=False)
-        raise SystemExit(2) from error
+        _complain(str(error), error)
     except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        Console(stderr=True).print(f"kempe: {named}{error.strerror}", style="red", highlight=False, markup=False)
-        raise SystemExit(2) from error
+        _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}", error)
+
+
+def _complain(text: str, error: Exception) -> None:
+    """One line, however long, so that a program can read it too."""
+    Console(stderr=True, soft_wrap=True).print(f"kempe: {text}", style="red", highlight=False, markup=False)
+    raise SystemExit(2) from error

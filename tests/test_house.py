@@ -27,9 +27,11 @@ MAY_IMPORT = {
     "results": {"model", "mechanism", "errors", "whole"},
     "simulate": {"results", "control", "model", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "view": {"model", "mechanism", "topology", "spatial", "errors", "whole"},
-    "gallery": {"results", "simulate", "control", "model", "analyze", "topology", "mechanism", "errors", "whole"},
+    "gallery": {"results", "control", "model", "compiler", "dynamics", "mechanism", "spatial", "errors", "whole"},
+    "commands": {"gallery", "results", "model", "compiler", "dynamics", "topology", "mechanism", "errors", "whole"},
     "demo": {"compiler", "errors"},
-    "cli": {"demo", "gallery", "view", "results", "model", "analyze", "topology", "mechanism", "errors", "whole"},
+    "cli": {"commands", "demo", "gallery", "errors"},
+    "__main__": {"cli"},
 }
 # Methods that hand an object on to later stages; they import when they are called.
 DOORS = {

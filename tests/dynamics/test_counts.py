@@ -7,25 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.trees import given_phi
 from kempe.compiler.count import count
-from kempe.mechanism.mechanism import Mechanism
+from kempe.gallery.counting import given_phi
+from kempe.gallery.puma import puma
 from tests.mechanisms import arm
 
 GOLDEN = Path(__file__).with_name("counts.json")
-
-
-def puma() -> Mechanism:
-    """Table 2 of paper 4."""
-    right = np.pi / 2
-    return Mechanism.from_dh(
-        "puma",
-        a=[0, 0.432, 0.02, 0, 0, 0],
-        b=[0.20, 0.149, 0, 0.432, 0, 0.056],
-        alpha=[-right, 0, right, -right, right, 0],
-        mass=[10.521, 15.7612, 8.767, 0, 0, 0],
-        hub=[0, 0, 0, 0.181, 0.0735, 0.0141],
-    )
 
 
 def measured() -> dict[str, list[int]]:

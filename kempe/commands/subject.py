@@ -1,0 +1,36 @@
+"""Subject: what a command is about, a gallery name or a file."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from kempe.errors import FileError
+from kempe.gallery.entries import ENTRIES, Entry
+from kempe.mechanism.files import load
+from kempe.mechanism.mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A mechanism, its entry if it is of the gallery, and how to call it on the command line."""
+
+    mechanism: Mechanism
+    entry: Entry | None
+    word: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its files go unless said otherwise."""
+        stem = self.entry.name if self.entry else Path(self.word).stem
+        return Path(f"kempe-{stem}")
+
+
+def subject(word: str) -> Subject:
+    """The mechanism of a gallery name or of a YAML file."""
+    if word in ENTRIES:
+        return Subject(ENTRIES[word].build(), ENTRIES[word], word)
+    if Path(word).exists():
+        return Subject(load(word), None, word)
+    close = get_close_matches(word, ENTRIES, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the gallery has {', '.join(ENTRIES)}"
+    raise FileError(f"{word!r} is neither in the gallery nor a file; {hint}")

@@ -1,0 +1,79 @@
+"""The gallery: mechanisms by name, each with a sentence, a source and a default run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kempe.gallery import puma, trees
+from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import Model
+from kempe.results.trajectory import Trajectory
+
+
+class Run(Protocol):
+    """A default run; options are those of `Model.simulate`."""
+
+    def __call__(self, model: Model, duration: float, **options) -> Trajectory: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism of the gallery.
+
+    run: its default run, `duration` seconds of it; story: what happens in it. points: markers whose paths are drawn.
+    """
+
+    name: str
+    sentence: str
+    source: str
+    build: Callable[[], Mechanism]
+    run: Run
+    duration: float
+    story: str
+    points: tuple[str, ...] = ()
+
+
+ENTRIES = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            "puma",
+            "a six-axis arm of slender links with a wrist of hubs",
+            "Mohan and Saha (2007), Table 2",
+            puma.puma,
+            puma.forced,
+            6.0,
+            "forced by the torques of inverse dynamics for eq. 38, open-loop; it leaves the motion after 5.5 s",
+            ("link6.end",),
+        ),
+        Entry(
+            "double-pendulum",
+            "two rods on two hinges",
+            "Kempe",
+            trees.double_pendulum,
+            trees.fall,
+            10.0,
+            "falls from stretched out to the side",
+            ("lower.end",),
+        ),
+        Entry(
+            "crane",
+            "a slewing and luffing boom with a guy spring and a load on a ball joint",
+            "Kempe",
+            trees.crane,
+            trees.swing,
+            8.0,
+            "slews a quarter turn and luffs under PD control; the load swings behind",
+            ("load.origin",),
+        ),
+        Entry(
+            "brick",
+            "a free body with three different moments of inertia",
+            "Kempe",
+            trees.brick,
+            trees.spin,
+            20.0,
+            "spun about its middle axis, it turns over again and again",
+        ),
+    )
+}
