@@ -1,0 +1,165 @@
+"""The command as people type it: screens, files, JSON, and mistakes told in one sentence with exit code 2."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.commands.run import assignments
+from kempe.errors import StateError
+
+
+def run(*arguments, cwd: Path, rc: int = 0) -> subprocess.CompletedProcess:
+    root = Path(kp.__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "100"}
+    command = [sys.executable, "-m", "kempe", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+    assert done.returncode == rc, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+FOUR_BAR = """
+name: four-bar
+gravity: [0, -9.81, 0]
+bodies:
+  crank: {rod: {length: 0.3, mass: 1.5}}
+  coupler: {rod: {length: 1.0, mass: 5.0}}
+  rocker: {rod: {length: 0.6, mass: 3.0}}
+ground: {right: [1, 0, 0]}
+joints:
+  A: {revolute: [ground.origin, crank.start], actuated: true}
+  B: {revolute: [crank.end, coupler.start]}
+  C: {revolute: [coupler.end, rocker.end]}
+  D: {revolute: [ground.right, rocker.start]}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("commands")
+
+
+def test_list(folder):
+    text = run("list", cwd=folder).stdout
+    assert "puma" in text
+    assert "Mohan and Saha (2007)" in text
+    names = [entry["name"] for entry in json.loads(run("list", "--json", cwd=folder).stdout)]
+    assert names[0] == "puma"
+
+
+def test_info_of_a_gallery_name(folder):
+    text = run("info", "crane", cwd=folder).stdout
+    assert "3 bodies, 3 joints, 0 loops" in text
+    assert "by rank 5, by Gruebler 5" in text
+    assert "too few: 2 actuators for 5 freedoms" in text
+    assert "none, it is a tree" in text
+    assert "slew, luff, hook.w, hook.x, hook.y, hook.z" in text
+    assert "kempe run crane" in text
+    assert (folder / "kempe-crane" / "mechanism.png").stat().st_size > 5000
+
+
+def test_info_as_json_of_a_file_with_a_loop(folder):
+    file = folder / "four bar.yaml"
+    file.write_text(FOUR_BAR)
+    found = json.loads(run("info", str(file), "--json", cwd=folder).stdout)
+    assert (found["bodies"], found["joints"], found["loops"]) == (3, 4, 1)
+    assert found["freedom_by_gruebler"] == -2
+    assert list(found["cut"]) == ["C"]
+    assert Path(folder, found["picture"]).exists()
+
+
+def test_run_leaves_data_plots_and_a_page(folder):
+    text = run("run", "double-pendulum", "--duration", "1", cwd=folder).stdout
+    place = folder / "kempe-double-pendulum"
+    assert {p.name for p in place.iterdir()} >= {
+        "run.npz", "run.csv", "overview.png", "power.png", "strip.png", "index.html", "summary.txt",
+    }  # fmt: skip
+    assert "finished at t = 1 s" in text
+    assert "kempe-double-pendulum/index.html" in text
+    again = kp.Trajectory.load(place / "run.npz")
+    assert again.end == 1.0
+    np.testing.assert_array_equal(kp.Trajectory.load(place / "run.csv").q, again.q)
+    assert (place / "index.html").stat().st_size < 150_000
+
+
+def test_run_with_a_start_of_ones_own_and_a_folder(folder):
+    given = (
+        "--state",
+        "shoulder=90deg",
+        "--rate",
+        "elbow=1.5",
+        "--torque",
+        "shoulder=2",
+        "--method",
+        "rk4",
+        "--step",
+        "0.01",
+    )
+    done = run("run", "double-pendulum", *given, "--duration", "0.5", "--folder", "mine", "--json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert found["outcome"]["kind"] == "finished"
+    assert found["steps"] == 50
+    first = kp.Trajectory.load(folder / "mine" / "run.npz")
+    assert first["shoulder"][0] == pytest.approx(np.pi / 2)
+    assert first.rate("elbow")[0] == 1.5
+    assert first.torque("shoulder")[-1] == 2.0
+
+
+def test_files_and_gallery_names_work_alike(folder):
+    from kempe.gallery.trees import double_pendulum
+
+    double_pendulum().save(folder / "mine.yaml")
+    found = json.loads(run("run", "mine.yaml", "--duration", "0.2", "--json", cwd=folder).stdout)
+    assert found["folder"] == "kempe-mine"
+    assert "forward dynamics, udu" in run("counts", "mine.yaml", cwd=folder).stdout
+
+
+def test_counts(folder):
+    found = json.loads(run("counts", "puma", "--json", cwd=folder).stdout)
+    golden = json.loads((Path(__file__).parent / "dynamics" / "counts.json").read_text())
+    m, a, _ = golden["forward_dynamics, puma"]
+    counted = found["forward_dynamics, udu"]
+    assert counted["mult"] + counted["div"] == m
+    assert counted["add"] == a
+    assert found["forward_dynamics, cholesky"]["total"] > counted["total"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("info", "pumma"), "'pumma' is neither in the gallery nor a file; did you mean puma?"),
+        (("run", "nowhere.yaml"), "'nowhere.yaml' is neither in the gallery nor a file"),
+        (("run", "puma", "--method", "ode45"), "there is no method 'ode45'"),
+        (("run", "puma", "--method", "rk4"), "rk4 takes fixed steps"),
+        (("run", "puma", "--state", "joint7=1"), "there is no joint 'joint7'"),
+        (("run", "puma", "--state", "joint1"), "write name=value"),
+        (("run", "puma", "--duration", "-1"), "duration is -1.0 s"),
+        (("run", "four bar.yaml"), "only trees can be compiled so far"),
+        (("run", "broken.yaml"), "broken.yaml, line 2"),
+        (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 4"),
+        (("counts", "."), "."),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(folder, arguments, sentence):
+    (folder / "four bar.yaml").write_text(FOUR_BAR)
+    (folder / "broken.yaml").write_text("name: x\nbodies: {a: {rod: {lenght: 1}}}\n")
+    done = run(*arguments, cwd=folder, rc=2)
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_numbers_with_units():
+    found = assignments(["A=30deg", "B=-2.5mm", "C = 1e-3m".replace(" ", ""), "hook=1,0,0,0"], "--state")
+    assert found["A"] == pytest.approx(np.pi / 6)
+    assert found["B"] == pytest.approx(-0.0025)
+    assert found["C"] == pytest.approx(0.001)
+    assert found["hook"] == [1, 0, 0, 0]
+    with pytest.raises(StateError, match="'fast' is no number"):
+        assignments(["A=fast"], "--rate")
