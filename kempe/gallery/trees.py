@@ -30,7 +30,7 @@ def crane() -> Mechanism:
     boom = m.rod("boom", length=3.0, mass=20.0, radius=0.05)
     boom.point_mass("pulley", 2.0, at=(2.9, 0, 0))
     load = m.box("load", size=(0.4, 0.4, 0.4), mass=30.0)
-    m.revolute("slew", m.ground.at(0, 0, 1), post.at(0, 0, 0), actuated=True, damping=5.0)
+    m.revolute("slew", m.ground.at(0, 0, 0), post.at(0, 0, -1), actuated=True, damping=5.0)
     m.revolute("luff", post.at(0, 0, 1), boom.start, axis=(0, 1, 0), actuated=True, limits=(-1.2, 0.1), damping=20.0)
     m.spherical("hook", boom.end, load.at(0, 0, 1.0), damping=0.5)
     m.spring("guy", post.at(0.5, 0, 1), boom.at(1.0, 0, 0), stiffness=2000.0, damping=10.0, length=0.5)

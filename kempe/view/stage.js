@@ -1,5 +1,7 @@
 // The stage: poses at any time between frames, and everything that moves with them, as instances and lines.
 
+const CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map(k => [0, 1, 2].map(i => (k >> i) % 2 - 0.5));  // of a shape's box
+
 function stage(data) {
   const times = new Float32Array(bytes(data.times)), frames = times.length, count = data.bodies.length;
   const steps = unpacked(data.poses);  // seven columns a body: place, then quaternion
@@ -128,14 +130,14 @@ function stage(data) {
   const home = drift(bodies([0, 0, 0]));
   /** Places that the picture has to hold: boxes around all shapes at some of the frames, as seen by a camera that follows. */
   function cloud(follows) {
-    const out = [], few = Math.min(frames, Math.max(2, Math.ceil(6000 / (shapes.length + 1))));
+    const out = [], few = Math.min(frames, Math.max(2, Math.ceil(3000 / (shapes.length + 1))));
     for (let k = 0; k < few; k++) {
       const frame = Math.round(last * k / Math.max(1, few - 1)), places = bodies([frame, frame, 0]);
       const off = follows ? sub(drift(places), home) : [0, 0, 0];
       for (const { body, local, mesh } of shapes) {
         if (follows && !body) continue;
         const m = product(places[body], local), plate = meshes[mesh];
-        for (const p of plate ? plate[0].map(([x, y]) => [x, y, 0]) : [[0, 0, 0.5], [0, 0, -0.5], [0, 0.5, 0], [0.5, 0, 0]]) {
+        for (const p of plate ? plate[0].map(([x, y]) => [x, y, 0]) : CORNERS) {
           out.push(sub(point(m, p), off));
         }
       }
