@@ -9,17 +9,32 @@ if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
 
 
-@dataclass(frozen=True, eq=False)
-class Energy:
-    """Kinetic and potential energy (n,), in joules."""
+class Energy(np.ndarray):
+    """Total energy (n,), in joules, an array that knows its parts: `kinetic` and `potential`."""
 
     kinetic: np.ndarray
     potential: np.ndarray
 
+    def __new__(cls, kinetic: np.ndarray, potential: np.ndarray) -> "Energy":
+        """The sum of both."""
+        total = (kinetic + potential).view(cls)
+        total.kinetic, total.potential = kinetic, potential
+        for values in (total, kinetic, potential):
+            values.flags.writeable = False
+        return total
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        """What is computed from it is a plain array: its parts would no longer be the array's."""
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __getitem__(self, key):
+        """Part of it is a plain array, or a number."""
+        return np.asarray(self)[key]
+
     @property
     def total(self) -> np.ndarray:
-        """Both together."""
-        return self.kinetic + self.potential
+        """Both together, as a plain array."""
+        return np.asarray(self)
 
 
 @dataclass(frozen=True, eq=False)

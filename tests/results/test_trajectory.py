@@ -288,3 +288,17 @@ def test_every_kind_of_joint_has_names_and_units():
         assert run[name].shape == (2,)
     for name in run.model.v_names:
         assert run.rate(name).shape == run.acceleration(name).shape == run.torque(name).shape == (2,)
+
+
+def test_energy_is_the_total_and_knows_its_parts():
+    """run.energy itself serves as an array, so that np.ptp(run.energy) is the drift."""
+    from tests.simulate.mechanisms import double_pendulum
+
+    model = double_pendulum().compile()
+    run = model.simulate(model.state({"shoulder": 0.4}), 1.0)
+    kinetic, potential = model.energy(run.q, run.v)
+    np.testing.assert_array_equal(run.energy, kinetic + potential)
+    np.testing.assert_array_equal(run.energy.kinetic, kinetic)
+    assert np.ptp(run.energy) == np.ptp(run.energy.total)
+    assert type(run.energy - run.energy[0]) is np.ndarray
+    assert type(run.energy[:5]) is np.ndarray
