@@ -12,7 +12,7 @@ from kempe import __version__
 from kempe.errors import KempeError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-console = Console()
+console = Console(emoji=False)
 
 Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -24,7 +24,7 @@ def kempe(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
-    """Kempe, a compiler for mechanisms with closed loops."""
+    """Kempe, a compiler for mechanisms."""
     if version:
         console.print(f"kempe {__version__}")
         raise typer.Exit
@@ -88,7 +88,11 @@ def run(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate a mechanism; data, plots, pictures and a page to look at go into a folder."""
+    """Simulate a mechanism; data, plots, pictures and a page to look at go into a folder.
+
+    A gallery name makes its default run, unless --state, --rate or --torque are given. The exit code is 1 where a run
+    broke off: singular, step too small, or numbers that are not finite.
+    """
     from kempe.commands import run as command
     from kempe.commands.subject import subject
 
@@ -99,12 +103,14 @@ def run(
     done = command.run(found, folder or found.folder, command.Wishes(duration, start, rates, efforts, options))
     if as_json:
         _print_json(command.as_json(done))
-        return
-    console.print(done.run.summary(), markup=False, highlight=False)
-    console.print(
-        f"wrote      {done.folder}: {', '.join(path.name for path in done.files)}", markup=False, highlight=False
-    )
-    console.print(f"look at    {done.folder / 'index.html'}", markup=False, highlight=False)
+    else:
+        _say(done.run.summary())
+        for note in done.notes:
+            _say(f"note       {note}")
+        _say(f"wrote      {done.folder}: {', '.join(path.name for path in done.files)}")
+        _say(f"look at    {done.folder / 'index.html'}")
+    if done.run.outcome.kind not in ("finished", "event"):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -139,6 +145,11 @@ def reproduce(
         console.print(f"wrote      {len(report.files)} files into {target}\nlook at    {target / 'index.html'}")
 
 
+def _say(text: str) -> None:
+    """As it is: names are no markup."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1))
 
@@ -155,5 +166,7 @@ def main() -> None:
 
 def _complain(text: str, error: Exception) -> None:
     """One line, however long, so that a program can read it too."""
-    Console(stderr=True, soft_wrap=True).print(f"kempe: {text}", style="red", highlight=False, markup=False)
+    Console(stderr=True, soft_wrap=True, emoji=False).print(
+        f"kempe: {text}", style="red", highlight=False, markup=False
+    )
     raise SystemExit(2) from error

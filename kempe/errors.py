@@ -37,6 +37,10 @@ class StateError(KempeError, ValueError):
     """A state, velocity or effort does not fit a model."""
 
 
+class RowError(StateError, IndexError):
+    """A trajectory has no such row; an IndexError too, so that loops over it end."""
+
+
 class MotionError(KempeError, ValueError):
     """A desired motion, or a table over time, contradicts itself or does not fit another."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
 from kempe.errors import MechanismError, TopologyError
-from kempe.mechanism.bodies import Hub, Plate, Solid
+from kempe.mechanism.bodies import Hub, Plate, Rod, Solid
 from kempe.mechanism.joints import Universal
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -66,6 +66,8 @@ class Findings:
 def check(mechanism: Mechanism) -> Findings:
     """All findings about the description; the inertia matrix is looked at once nothing else is wrong."""
     values = mechanism.parameters
+    if not mechanism.bodies:
+        return Findings(mechanism.name, (_error("bodies", "there are none; add one, such as m.rod(...)"),))
     found = [*_names(mechanism), *_numbers(values), *_markers(mechanism, values)]
     found += [*_bodies(mechanism, values), *_joints(mechanism), *_loads(mechanism), *_connections(mechanism)]
     if not any(f.level == "error" for f in found):
@@ -153,6 +155,11 @@ def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
             name = path.rsplit(".", 1)[-1]
             if x < 0 and (name in ("mass", "radius", "thickness", "moment") or ".size." in path):
                 yield _error(path, f"is {x:g}; it cannot be negative")
+        first = body.parts[0] if body.parts else None
+        if first is not None and not first.name and isinstance(first.solid, Rod) and first.solid.length < 0:
+            yield _error(
+                f"{body.name}.length", f"is {first.solid.length:g}; a rod goes along +x: turn its markers instead"
+            )
         for part in body.parts:
             where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
             if isinstance(part.solid, Hub) and not np.linalg.norm(part.solid.axis) > 0:

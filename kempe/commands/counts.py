@@ -3,6 +3,7 @@
 import warnings
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kempe.commands.subject import Subject
@@ -36,7 +37,7 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
 def show(name: str, found: dict[str, dict[str, int]], console: Console) -> None:
     """A table."""
     columns = list(next(iter(found.values())))
-    table = Table("one evaluation of", *columns, title=name, title_justify="left")
+    table = Table("one evaluation of", *columns, title=escape(name), title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
     for function, numbers in found.items():

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kempe.commands.subject import Subject
@@ -90,10 +91,16 @@ def _actuation(actuators: int, freedom: int | None) -> str:
     if freedom is None:
         return f"{actuators} actuated freedoms"
     if actuators < freedom:
-        return f"too few: {actuators} actuators for {freedom} freedoms; the others move as they must"
+        return (
+            f"too few: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}; the others move as they must"
+        )
     if actuators > freedom:
-        return f"redundant: {actuators} actuators for {freedom} freedoms"
-    return f"exact: {actuators} actuators for {freedom} freedoms"
+        return f"redundant: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}"
+    return f"exact: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}"
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
 
 
 def _names(model: Model | None, found: Topology):
@@ -116,20 +123,21 @@ def _next(subject: Subject, model: Model | None) -> list[str]:
 
 def show(found: Info, console: Console) -> None:
     """The screen."""
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=found.name, title_justify="left")
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=escape(found.name), title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in _lines(found):
-        table.add_row(name, text)
-    console.print(table, markup=False)
+        table.add_row(name, escape(text))
+    console.print(table)
 
 
 def _lines(found: Info) -> list[tuple[str, str]]:
     rank = "not yet analysed for closed loops" if found.freedom_by_rank is None else str(found.freedom_by_rank)
     redundant = "not yet analysed" if found.redundant is None else ", ".join(found.redundant) or "none"
+    parts = _count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")
     lines = [
         ("picture", found.picture),
-        ("parts", f"{found.bodies} bodies, {found.joints} joints, {found.loops} loops"),
+        ("parts", ", ".join(parts)),
         ("freedom", f"by rank {rank}, by Gruebler {found.freedom_by_gruebler}"),
         ("actuation", found.actuation),
         ("redundant", redundant),

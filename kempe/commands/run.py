@@ -2,8 +2,9 @@
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite, pi
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
 from kempe.whole import write_whole
 
-UNITS = {"deg": 0.017453292519943295, "rad": 1.0, "m": 1.0, "mm": 1e-3, "": 1.0}
+# Units a number may have, with what they measure; a number alone is in SI units.
+UNITS = {"deg": ("rad", pi / 180), "rad": ("rad", 1.0), "mm": ("m", 1e-3), "m": ("m", 1.0), "": ("", 1.0)}
 _ASSIGNMENT = re.compile(r"^(?P<name>[^=]+)=(?P<values>.+)$")
 
 
@@ -27,6 +29,11 @@ class Wishes:
     torque: tuple[str, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def own(self) -> bool:
+        """Whether the run is to start or be driven otherwise than the gallery's."""
+        return bool(self.state or self.rates or self.torque)
+
 
 @dataclass(frozen=True, eq=False)
 class Done:
@@ -35,47 +42,75 @@ class Done:
     run: Trajectory
     folder: Path
     files: tuple[Path, ...]
+    notes: tuple[str, ...]
 
 
-def assignments(words: Iterable[str], what: str) -> dict[str, Any]:
-    """Numbers by name from words such as `A=30deg` or `hook=1,0,0,0`."""
-    found = {}
+def assignments(words: Iterable[str], what: str, measured: Mapping[str, str]) -> dict[str, Any]:
+    """Numbers by name from words such as `A=30deg` or `hook=1,0,0,0`; `measured` says in what each name is measured,
+    "rad", "m" or "" for what takes no unit."""
+    found: dict[str, Any] = {}
     for word in words:
         match = _ASSIGNMENT.match(word)
         if match is None:
             raise StateError(f"{what} {word!r}: write name=value, such as A=30deg or B=0.2")
-        values = [_number(part, f"{what} {word!r}") for part in match["values"].split(",")]
-        found[match["name"].strip()] = values[0] if len(values) == 1 else values
+        name = match["name"].strip()
+        if name in found:
+            raise StateError(f"{what} {word!r}: {name} is given twice")
+        values = [_number(part, f"{what} {word!r}", measured.get(name, "")) for part in match["values"].split(",")]
+        found[name] = values[0] if len(values) == 1 else values
     return found
 
 
-def _number(text: str, where: str) -> float:
-    for unit, factor in UNITS.items():
-        if text.strip().endswith(unit):
-            try:
-                return float(text.strip().removesuffix(unit)) * factor
-            except ValueError:
-                continue
+def _number(text: str, where: str, measured: str) -> float:
+    for unit, (of, factor) in UNITS.items():
+        try:
+            number = float(text.strip().removesuffix(unit)) if text.strip().endswith(unit) else None
+        except ValueError:
+            continue
+        if number is None:
+            continue
+        if not isfinite(number):
+            raise StateError(f"{where}: {text!r} is not finite")
+        if of and of != measured:
+            wants = {"rad": "deg or rad", "m": "mm or m"}.get(measured, "no unit")
+            raise StateError(f"{where}: {text!r} has the wrong unit; it takes {wants}")
+        return number * factor
     raise StateError(f"{where}: {text!r} is no number; units are {', '.join(u for u in UNITS if u)}")
+
+
+def measures(model: Model) -> dict[str, str]:
+    """In what the joints of one coordinate, and single coordinates, are measured."""
+    found = {}
+    for t in model.topology.tree:
+        kind = t.joint.type
+        if len(kind.q_names) == len(kind.units):
+            found |= dict(zip(model.q_names[t.q], kind.units, strict=True))
+    return found
 
 
 def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
     """The default run of the gallery, or one from the state and under the torques that were asked for."""
     options = dict(wishes.options)
-    own = wishes.state or wishes.rates or wishes.torque
-    if subject.entry is not None and not own:
-        return subject.entry.run(model, wishes.duration or subject.entry.duration, **options)
-    state = model.state(assignments(wishes.state, "--state"), rates=assignments(wishes.rates, "--rate"))
-    torque = assignments(wishes.torque, "--torque") or None
-    return model.simulate(state, wishes.duration or 5.0, torque=torque, **options)
+    if subject.entry is not None and not wishes.own:
+        duration = subject.entry.duration if wishes.duration is None else wishes.duration
+        return subject.entry.run(model, duration, **options)
+    units = measures(model)
+    values, rates = assignments(wishes.state, "--state", units), assignments(wishes.rates, "--rate", units)
+    torque = assignments(wishes.torque, "--torque", {}) or None
+    duration = 5.0 if wishes.duration is None else wishes.duration
+    return model.simulate(model.state(values, rates=rates), duration, torque=torque, **options)
 
 
 def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     """Simulates, and writes everything."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are in `kempe info`
+    notes = []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
         model = subject.mechanism.compile()
-    found = simulate(subject, model, wishes)
+        found = simulate(subject, model, wishes)
+    notes += [f"warning: {warning.message}" for warning in heard]
+    if subject.entry is not None and wishes.own:
+        notes.append(f"from a start or under torques of your own, not as in the gallery ({subject.entry.story})")
     folder.mkdir(parents=True, exist_ok=True)
     points = subject.entry.points if subject.entry else ()
     files = [found.save(folder / "run.npz"), found.save(folder / "run.csv")]
@@ -85,7 +120,7 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     files.append(found.strip(folder / "strip.png", points=points))
     files.append(found.animate(folder / "index.html", points=points))
     files.append(write_whole(folder / "summary.txt", found.summary() + "\n"))
-    return Done(found, folder, tuple(files))
+    return Done(found, folder, tuple(files), tuple(notes))
 
 
 def as_json(done: Done) -> dict:
@@ -100,4 +135,5 @@ def as_json(done: Done) -> dict:
         "rows": len(run),
         "folder": str(done.folder),
         "files": [str(path) for path in done.files],
+        "notes": list(done.notes),
     }

@@ -31,6 +31,6 @@ def subject(word: str) -> Subject:
         return Subject(ENTRIES[word].build(), ENTRIES[word], word)
     if Path(word).exists():
         return Subject(load(word), None, word)
-    close = get_close_matches(word, ENTRIES, n=1)
+    close = get_close_matches(word.lower(), ENTRIES, n=1)
     hint = f"did you mean {close[0]}?" if close else f"the gallery has {', '.join(ENTRIES)}"
     raise FileError(f"{word!r} is neither in the gallery nor a file; {hint}")

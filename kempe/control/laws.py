@@ -189,6 +189,8 @@ def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None,
     if (rate is None) == (stiffness is None or damping is None):
         raise StateError("computed_torque: give either rate, or both stiffness and damping")
     if rate is not None:
+        if not rate > 0:
+            raise StateError(f"computed_torque: rate is {rate!r} 1/s; it must be positive, or errors grow")
         stiffness, damping = float(rate) ** 2, 2 * float(rate)
     return ComputedTorque(motion, _gains(stiffness), _gains(damping))
 
@@ -206,7 +208,10 @@ def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledL
 
 
 def _gains(values) -> tuple[float, ...]:
-    return tuple(np.atleast_1d(np.asarray(values, dtype=float)).tolist())
+    try:
+        return tuple(np.atleast_1d(np.asarray(values, dtype=float)).tolist())
+    except (TypeError, ValueError) as error:
+        raise StateError(f"law: gains are a number, or one for each freedom in order, not {values!r}") from error
 
 
 def _each(gains: tuple[float, ...], model: "Model") -> np.ndarray:
@@ -263,8 +268,17 @@ def _column(values, size: int, what: str, names) -> ca.SX:
     except (NotImplementedError, TypeError) as error:
         raise StateError(f"law: {what} must be CasADi expressions or numbers, not {type(values).__name__}") from error
     column = ca.SX(column)
+    if _holds_nan(column):
+        raise StateError(f"law: {what} hold NaN; on symbols use casadi's functions (casadi.sin), not those of math")
     if column.shape == (1, size):
         column = column.T
     if column.shape != (size, 1):
         raise StateError(f"law: {what} takes {size} entries ({', '.join(names) or 'none'}), not {column.shape}")
     return column
+
+
+def _holds_nan(expression: ca.SX) -> bool:
+    """Whether NaN is among its numbers: what math.sin makes of a symbol."""
+    f = ca.Function("f", ca.symvar(expression), [expression])
+    constants = (k for k in range(f.n_instructions()) if f.instruction_id(k) == ca.OP_CONST)
+    return any(np.isnan(f.instruction_constant(k)) for k in constants)

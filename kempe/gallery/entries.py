@@ -43,7 +43,7 @@ ENTRIES = {
             puma.puma,
             puma.forced,
             6.0,
-            "forced by the torques of inverse dynamics for eq. 38, open-loop; it leaves the motion after 5.5 s",
+            "forced by the torques of inverse dynamics for eq. 38, open-loop; it leaves the motion shortly before 6 s",
             ("link6.end",),
         ),
         Entry(

@@ -73,7 +73,7 @@ def accelerations(t: np.ndarray, wanted: np.ndarray, runs: dict[str, Trajectory]
     for k, (each, (name, run)) in enumerate(zip(axes.flat, runs.items(), strict=True)):
         each.plot(t, run.acceleration("joint3"), color=(BLUE, ORANGE)[k], label=f"simulated, {name}")
         each.plot(t, wanted, color=GRAY, dashes=DASHES, label="desired")
-        each.set_ylim(wanted.min() - 2, wanted.max() + 8)
+        each.set_ylim(-12, 12)
         each.set_ylabel("acceleration [rad/s$^2$]")
         each.legend(frameon=False, loc="upper left")
     axes.flat[-1].set_xlabel("time [s]")

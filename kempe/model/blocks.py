@@ -52,8 +52,8 @@ def program(equations: Equations, name: str) -> Program | None:
 def system(equations: Equations, efforts: Program, finish: Program) -> Program:
     """The right-hand side of a run in the same form.
 
-    efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; finish: from q, v
-    and the pivots to dq/dt and health.
+    efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; finish: from q,
+    v, the pivots and c to dq/dt and health.
     """
     recorder = _Recorder("system")
     composer = recorder.composer
@@ -61,7 +61,7 @@ def system(equations: Equations, efforts: Program, finish: Program) -> Program:
     tau, rates, applied, stops = composer.call(efforts, *inputs.values())
     q, v = inputs["q"], inputs["v"]
     vdot, pivots = equations.forward(equations.constant_tree, q, v, tau, run=recorder)
-    qdot, health = composer.call(finish, q, v, pivots)
+    qdot, health = composer.call(finish, q, v, pivots, inputs["c"])
     for name, slots in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health), strict=True):
         composer.output(name, slots)
     return composer.program()

@@ -88,6 +88,18 @@ class Coordinates:
         single = {name: slice(k, k + 1) for k, name in enumerate(names)}
         return single | {name: getattr(t, which) for name, t in self._joints.items()}
 
+    def parameters(self, values=None) -> np.ndarray:
+        """Values of the parameters that are inputs (in the order of `p_names`), from numbers or a dict by path; the
+        mechanism's own where nothing is given."""
+        if values is None or isinstance(values, Mapping):
+            slices = {path: slice(k, k + 1) for k, path in enumerate(self.p_names)}
+            return by_name(values or {}, slices, self.p, "p")
+        given = np.array(values, dtype=float)
+        if given.shape != self.p.shape:
+            takes = f"{len(self.p)} numbers ({', '.join(self.p_names)})" if len(self.p) else "none"
+            raise StateError(f"p has shape {given.shape}; it takes {takes}")
+        return given
+
     def efforts(self, values: Mapping) -> np.ndarray:
         """Efforts of the actuated freedoms (nu) by joint name; joints left out get none."""
         full = by_name(values, self.slices("v"), np.zeros(self.nv), "tau")

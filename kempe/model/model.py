@@ -79,6 +79,11 @@ class Model(Coordinates):
         self._marker_kernels: WeakKeyDictionary[Marker, dict[str, Kernel]] = WeakKeyDictionary()
         self._bodies = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
         self._kernels: dict[str, Kernel] = {}
+        self.compiled: dict = {}  # what later stages have made of this model, to be found again
+
+    def __reduce__(self):
+        """Without code: it is compiled, or fetched, where the model lands."""
+        return Model, (self.equations, self._source)
 
     # ---- what it is ------------------------------------------------------------------------------------
 

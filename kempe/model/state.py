@@ -50,8 +50,9 @@ class State:
     def __repr__(self) -> str:
         if self.q.ndim > 1:
             return f"State({len(self.q)} states of {self.model.mechanism.name!r})"
-        shown = ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.model.q_names, self.q, strict=True))
-        return f"State({shown})"
+        shown = [f"{n} = {x:.6g}" for n, x in zip(self.model.q_names, self.q, strict=True)]
+        shown += [f"{n}' = {x:.6g}" for n, x in zip(self.model.v_names, self.v, strict=True) if x]
+        return f"State({', '.join(shown)})"
 
 
 def _entries(values: np.ndarray, at: slice):
@@ -67,12 +68,17 @@ def _numbers(values: np.ndarray) -> str:
 
 def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, what: str) -> np.ndarray:
     """A vector with the named joints' entries put in."""
+    if not isinstance(values, Mapping):
+        raise StateError(f"{what}: give a dict by joint name, not {type(values).__name__}")
     out = np.array(start, dtype=float)
     for name, value in values.items():
         if name not in slices:
             raise StateError(f"{what}: there is no joint {name!r}; there are {', '.join(slices)}")
         at = slices[name]
-        given = np.atleast_1d(np.asarray(value, dtype=float))
+        try:
+            given = np.atleast_1d(np.asarray(value, dtype=float))
+        except (TypeError, ValueError) as error:
+            raise StateError(f"{what}: {name!r} is {value!r}, which is no number (30 * kp.deg is one)") from error
         if given.shape != (at.stop - at.start,):
             raise StateError(f"{what}: joint {name!r} takes {at.stop - at.start} numbers, not {given.size}")
         out[at] = given

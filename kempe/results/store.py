@@ -243,6 +243,10 @@ def from_pandas(frame: "pd.DataFrame", model: Model | None = None) -> Trajectory
     if KEY not in frame.attrs:
         raise FileError(f"{source} has lost its attrs, which hold the mechanism: it is not one that to_pandas made")
     found = _checked(frame.attrs[KEY], source)
+    if np.ndim(found["p"]) == 2 and len(found["p"]) != len(frame):
+        raise FileError(
+            f"{source}: parameters changed during the run, and it has {len(frame)} of {len(found['p'])} rows"
+        )
     model = _model(found, source, model)
     table = {name: frame[name].to_numpy() for name in frame.columns} | {TIME: frame.index.to_numpy()}
     return _assembled(found, model, source, _from_columns(table, model, found["z_names"], source, len(frame)))

@@ -29,10 +29,15 @@ def summary(run: "Trajectory") -> str:
         ("closure", closed(run)),
     ]
     if run.p.size:
-        named = zip(run.model.p_names, run.p, strict=True)
-        facts.insert(1, ("parameters", ", ".join(f"{name} = {x:g}" for name, x in named)))
+        named = zip(run.model.p_names, np.atleast_2d(run.p).T, strict=True)
+        facts.insert(1, ("parameters", ", ".join(f"{name} = {_span(x)}" for name, x in named)))
     lines = [f"{name:<10} {_one_line(text)}" for name, text in facts]
     return "\n".join([*lines, *_ranges(run), *_events(run)])
+
+
+def _span(values: np.ndarray) -> str:
+    """A number, or from where to where it was changed."""
+    return f"{values[0]:g}" if (values == values[0]).all() else f"{values[0]:g}, later {values[-1]:g}"
 
 
 def energy_kept(run: "Trajectory") -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from kempe.errors import StateError
+from kempe.errors import RowError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -20,6 +20,8 @@ from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    Points = Iterable[Marker | Body | str] | Marker | Body | str
 
 NO_STATISTICS = Statistics()
 
@@ -101,7 +103,7 @@ class Trajectory:
         except TypeError:
             raise StateError(f"run[...] takes a name, a row, or a slice of rows or times, not {key!r}") from None
         if not -len(self) <= row < len(self):
-            raise StateError(f"there is no row {row}; the run has {len(self)}")
+            raise RowError(f"there is no row {row}; the run has {len(self)}")
         return State(self.model, self.q[row].copy(), self.v[row].copy())
 
     def rate(self, name: str) -> np.ndarray:
@@ -121,6 +123,9 @@ class Trajectory:
 
     def stop(self, name: str) -> np.ndarray:
         """Efforts of the stops at a joint's limits, or at those of one freedom."""
+        if name not in self._places(STOP) and name in self._places(RATE):
+            has = ", ".join(self.model.limited_names) or "none"
+            raise StateError(f"{name!r} has no limits, so it has no stops; limits have: {has}")
         return self._named(STOP, self.stops, name)
 
     @cached_property
@@ -209,12 +214,18 @@ class Trajectory:
 
     def at(self, t: float) -> State:
         """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
+        if np.ndim(t):
+            raise StateError("run.at takes one time; run.resample(times) takes many")
         where = self._instants(np.array([float(t)]))
         q, v = self._between(where)
         return State(self.model, q[0], v[0])
 
     def resample(self, times: Iterable[float]) -> "Trajectory":
         """The run at other times of it; efforts and states of laws change along straight lines between rows."""
+        if not isinstance(times, Iterable):
+            raise StateError(
+                f"resample takes times, such as np.linspace(0, {self.end:g}, 101); run.at({times!r}) takes one"
+            )
         given = np.array(times if isinstance(times, np.ndarray) else list(times), dtype=float)
         if given.ndim != 1 or not given.size:
             raise StateError(f"resample takes times in a row, not an array of shape {given.shape}")
@@ -290,23 +301,23 @@ class Trajectory:
 
         return plot(self, what, path, **options)
 
-    def animate(self, path: str | Path, **options: Any):
-        """A page that plays the run."""
+    def animate(self, path: str | Path, points: "Points" = (), title: str | None = None, forces: bool = True) -> Path:
+        """A page that plays the run, for a browser; points are markers whose paths it shows."""
         from kempe.view.page import animate
 
-        return animate(self, path, **options)
+        return animate(self, path, points, title, forces)
 
-    def picture(self, path: str | Path, t: float):
-        """A drawing of the mechanism at one time."""
+    def picture(self, path: str | Path, t: float, **options: Any) -> Path:
+        """A drawing of the mechanism at one time; options are those of `State.picture`."""
         from kempe.view.picture import picture
 
-        return picture(self.at(t), path)
+        return picture(self.at(t), path, **options)
 
-    def strip(self, path: str | Path, **options: Any):
-        """Drawings of the mechanism at several times, side by side."""
+    def strip(self, path: str | Path, count: int = 8, points: "Points" = (), **options: Any) -> Path:
+        """Poses at `count` even times over one another, with the paths of points; options: size, view."""
         from kempe.view.picture import strip
 
-        return strip(self, path, **options)
+        return strip(self, path, count, points=points, **options)
 
     # ---- keeping it ------------------------------------------------------------------------------------
 

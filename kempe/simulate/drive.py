@@ -89,7 +89,12 @@ def efforts(model: Model, given) -> np.ndarray:
     """The efforts of actuated freedoms (nu) that a user or a controller gives: numbers, or a dict by joint name."""
     if isinstance(given, Mapping):
         return model.efforts(given)
-    values = np.atleast_1d(np.asarray(given, dtype=float))
+    try:
+        values = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise StateError(f"torque: give numbers, or a dict by joint name, not {given!r}") from error
+    if given is None:
+        raise StateError("torque: the function gave None; it must return the efforts")
     if values.shape != (model.nu,):
         takes = f"{model.nu} efforts ({', '.join(model.u_names)})" if model.nu else "none: no joint has actuated=True"
         raise StateError(f"torque: it takes {takes}, not {values.size}")

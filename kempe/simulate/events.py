@@ -13,8 +13,8 @@ STOP, RECORD = "stop", "record"
 
 @dataclass
 class Moment:
-    """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts that are
-    held, parameters kept as inputs. Arrays may be written to; `stop` ends the run here."""
+    """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts where they
+    are held, parameters kept as inputs. Arrays may be written to or replaced; `stop` ends the run here."""
 
     t: float
     q: np.ndarray

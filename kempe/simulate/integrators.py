@@ -27,12 +27,12 @@ def sign(x):
 
 
 @compiled
-def take_sides(m, w, which):
-    """On which side of each event's zero the run is; at a zero, and for event `which`, the side it is going to."""
+def take_sides(m, w):
+    """On which side of each event's zero the run is; at a zero, the side it is going to."""
     side, spot = w[SIDE], w[SPOT]
     guards(m, w, m[T], w[Y])
     for e in range(w[EVENTS]):
-        w[side + e] = 0 if which == e else sign(m[w[GUARDED] + e])
+        w[side + e] = sign(m[w[GUARDED] + e])
     soon = 1e-6 * (m[H] if m[H] > 0 else 1e-3)
     for i in range(w[N]):
         m[spot + i] = m[w[Y] + i] + soon * m[w[K] + i]
@@ -44,7 +44,7 @@ def take_sides(m, w, which):
 
 @compiled
 def expression(m, w, t, h, theta, event):
-    """An event's expression at a part of the step."""
+    """An event's expression at a part of the step; those of all events are in GUARDED."""
     between(m, w, h, theta)
     guards(m, w, t + theta * h, w[SPOT])
     return m[w[GUARDED] + event]
@@ -53,14 +53,16 @@ def expression(m, w, t, h, theta, event):
 @compiled
 def find(m, w, t, h):
     """The first event on the polynomial of the step: the part of the step at which it is, and its number or NONE."""
-    side, direction = w[SIDE], w[DIRECTION]
+    side, signs = w[SIDE], w[SIGN]
     earliest, which = 2.0, NONE
     for sample in range(1, SAMPLES + 1):
         theta = sample / SAMPLES
+        expression(m, w, t, h, theta, 0)
         for e in range(w[EVENTS]):
-            now = sign(expression(m, w, t, h, theta, e))
-            watched = w[direction + e] == 0 or w[direction + e] == now
-            if now == 0 or now == w[side + e] or w[side + e] == 0 or not watched:
+            w[signs + e] = sign(m[w[GUARDED] + e])
+        for e in range(w[EVENTS]):
+            now, direction = w[signs + e], w[w[DIRECTION] + e]
+            if now == 0 or now == w[side + e] or w[side + e] == 0 or (direction != 0 and direction != now):
                 continue
             low, high = theta - 1.0 / SAMPLES, theta
             for _ in range(BISECTIONS):
@@ -74,10 +76,21 @@ def find(m, w, t, h):
         if which != NONE:
             break
         for e in range(w[EVENTS]):
-            now = sign(expression(m, w, t, h, theta, e))
-            if now != 0:
-                w[side + e] = now
+            if w[signs + e] != 0:
+                w[side + e] = w[signs + e]
     return earliest, which
+
+
+@compiled
+def step_to(m, w, t, size, event):
+    """A step of that size, brought onto the manifold; the event's expression there."""
+    if w[EULER]:  # the slope at t was replaced by the one the step went along
+        copy(m, w[Y], w[CELLS] + 1, w[N])
+        evaluate(m, w, t, 0)
+    take(m, w, t, size)
+    settle(m, w, t, size)
+    guards(m, w, t + size, w[NEW])
+    return m[w[GUARDED] + event]
 
 
 @compiled
@@ -87,17 +100,16 @@ def land(m, w, t, h, theta, event):
     before = expression(m, w, t, h, theta - reach, event)
     rate = (expression(m, w, t, h, theta + reach, event) - before) / (2 * reach * h)
     size = theta * h
+    left = step_to(m, w, t, size, event)
     for _ in range(REFINEMENTS):
-        if w[EULER]:  # the slope at t was replaced by the one the step went along
-            copy(m, w[Y], w[CELLS] + 1, w[N])
-            evaluate(m, w, t, 0)
-        take(m, w, t, size)
-        settle(m, w, t, size)
-        guards(m, w, t + size, w[NEW])
-        correction = -m[w[GUARDED] + event] / rate
-        if not abs(correction) > ULP * max(abs(t), size):
+        other = min(max(size - left / rate, 0.0), h)
+        if not abs(other - size) > ULP * max(abs(t), size):
             break
-        size = min(max(size + correction, 0.0), h)
+        better = step_to(m, w, t, other, event)
+        if not abs(better) < abs(left):  # an expression that jumps has no rate
+            step_to(m, w, t, size, event)
+            break
+        size, left = other, better
     return size
 
 
@@ -129,6 +141,7 @@ def begin(m, w, until):
     """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
     copy(m, w[Y], w[CELLS] + 1, w[N])
     evaluate(m, w, m[T], 0)
+    sides = w[FRESH] == SLOPE_AND_SIDES
     w[FRESH] = 0
     if w[ABORTED]:
         return STOPPED
@@ -141,8 +154,8 @@ def begin(m, w, until):
         m[H] = first_step(m, w, until)
         if not m[H] > 0.0:
             return NON_FINITE
-    if w[GUARD] != 0 and w[FIRED] != NONE:
-        take_sides(m, w, w[FIRED])
+    if w[GUARD] != 0 and sides:
+        take_sides(m, w)
     return NONE
 
 
@@ -173,7 +186,7 @@ def advance(m, w, times, rows, until, budget):
         wanted = min(m[H], m[LONGEST])
         cut = t + wanted * (1 + 1e-9) >= target
         h = target - t if cut else wanted
-        if adaptive and not cut and h < 10 * ULP * abs(t):
+        if adaptive and not cut and (h < 10 * ULP * abs(t) or not t + h > t):
             return TOO_SMALL if finite(m, w[K] + last * n, n) else NON_FINITE
 
         take(m, w, t, h)
@@ -202,10 +215,12 @@ def advance(m, w, times, rows, until, budget):
             theta, fired = find(m, w, t, h)
             drawn = fired == NONE
             if fired != NONE:
-                h = land(m, w, t, h, theta, fired)
+                whole, h = h, land(m, w, t, h, theta, fired)
                 m[HEALTH] = m[w[APPLIED]]
-                cut = False
-        arrived = target if cut else t + h
+                cut = cut and h == whole
+        # Many small steps add up to the time they should: what an addition rounds off is added to the next.
+        arrived = target if cut else t + (h - m[LOST])
+        m[LOST] = 0.0 if cut else (arrived - t) - (h - m[LOST])
         while w[ROW] < len(times) and times[w[ROW]] < arrived:
             if not drawn:
                 interpolate(m, w, t, h)
@@ -219,7 +234,7 @@ def advance(m, w, times, rows, until, budget):
         if cut and w[NEXT_JUMP] < w[JUMPS] and arrived == m[w[JUMP_TIMES] + w[NEXT_JUMP]]:
             m[EARLIEST], m[LATEST] = m[w[JUMP_TIMES] + 2 * w[JUMPS] + w[NEXT_JUMP]], math.inf
             w[NEXT_JUMP] += 1
-            w[FRESH], w[FIRED] = 1, NONE
+            w[FRESH] = SLOPE
         if fired != NONE:
             w[FIRED] = fired
             w[w[SIDE] + fired] *= -1

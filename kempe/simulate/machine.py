@@ -32,6 +32,7 @@ class Machine:
         method: Method,
         state: np.ndarray,
         p: np.ndarray,
+        scales: np.ndarray,
         times: np.ndarray,
     ):
         self.model, self.drive, self.times = model, drive, times
@@ -45,7 +46,7 @@ class Machine:
         self._jumps = jumps = drive.breaks
         stages = len(method.a)
         parts = {
-            CELLS: np.concatenate([[0.0], state, drive.held, p]),
+            CELLS: np.concatenate([[0.0], state, drive.held, p, scales]),
             Y: state,
             NEW: np.zeros(n),
             SPOT: np.zeros(n),
@@ -67,7 +68,7 @@ class Machine:
         sizes = [CLOCK, *(part.size for part in parts.values())]
         starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
         self.m = m = np.zeros(starts[-1] + LINE)
-        self.w = w = np.zeros(WORDS + 2 * events, dtype=np.int64)
+        self.w = w = np.zeros(WORDS + 3 * events, dtype=np.int64)
         for (place, part), start in zip(parts.items(), starts[1:], strict=False):
             w[place] = start
             m[start : start + part.size] = part.ravel()
@@ -78,12 +79,13 @@ class Machine:
         w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(jumps)
         w[EULER] = method.name == "euler"
         m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
-        w[[SIDE, DIRECTION]] = WORDS, WORDS + events
-        w[WORDS + events :] = directions
+        w[[SIDE, SIGN, DIRECTION]] = WORDS, WORDS + events, WORDS + 2 * events
+        w[WORDS + 2 * events :] = directions
 
         cells, applied, base = int(w[CELLS]), int(w[APPLIED]), m.ctypes.data
+        parts = np.cumsum([1, nq, nv, n - nq - nv, width, len(p)])
         places = {
-            IN_SYSTEM: [cells, cells + 1, cells + 1 + nq, cells + 1 + nq + nv, cells + 1 + n, cells + 1 + n + width],
+            IN_SYSTEM: [cells, *(cells + parts)],
             OUT_SYSTEM: [0, 0, 0, applied + 1, applied + 1 + nu, applied],
             IN_SHORT: [cells + 1, cells + 1 + nq, cells + 1 + n + width],
             OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + nq],
@@ -98,9 +100,15 @@ class Machine:
         self.q, self.v, self.z = self.y[:nq], self.y[nq : nq + nv], self.y[nq + nv :]
         self.outside = m[cells + 1 + n : cells + 1 + n + width]
         self.p = m[cells + 1 + n + width : cells + 1 + n + width + len(p)]
+        self._side = w[WORDS : WORDS + events]
+        self._guard, self._main, self._scales = guard, system.main, scales
         self.slopes = m[w[K] : w[K] + stages * n].reshape(stages, n)
         self._given = m[cells : cells + 1 + nq + nv]
         self.rows = np.empty((len(times), n + width))
+
+    def prepare(self) -> None:
+        """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
+        advance(self.m, self.w, self.times, self.rows, -np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
         """Sets the clock; a step size of 0 is for the method to choose."""
@@ -109,13 +117,34 @@ class Machine:
         w[NEXT_JUMP] = np.searchsorted(self._jumps, t, side="right")
         m[EARLIEST], m[LATEST] = np.nextafter(t, np.inf) if t in self._jumps else -np.inf, np.inf
         w[CROSS] = cross
-        self.changed(int(w[EVENTS]))
+        w[FRESH] = SLOPE_AND_SIDES
 
-    def changed(self, event: int = NONE) -> None:
-        """Says that something was written to between calls; by an event, if sides of events may have changed too."""
-        if event != NONE or not self.w[FRESH]:
-            self.w[FIRED] = event
-        self.w[FRESH] = 1
+    def changed(self) -> None:
+        """Says that something was written to between calls."""
+        self.w[FRESH] = max(self.w[FRESH], SLOPE)
+
+    def expressions(self) -> np.ndarray:
+        """Of all events, now."""
+        if self._guard is None:
+            return np.zeros(0)
+        return self._guard(self.t, self.q, self.v, self.z, self.outside, self.p)
+
+    def sides_after(self, before: np.ndarray, fired: int) -> None:
+        """Takes the sides of events anew whose expressions an action has changed; others may still be about to pass
+        zero, or have just done so, and stay as they are. The one that fired is on the side its rate leads to."""
+        after = self.expressions()
+        moved = (after != before) & (after != 0)
+        self._side[moved] = np.sign(after[moved]).astype(np.int64)
+        if not moved[fired]:
+            self._side[fired] = self._heading(fired) or self._side[fired]
+
+    def _heading(self, event: int) -> int:
+        """The side of an event's zero that the run is about to be on."""
+        assert self._guard is not None
+        qdot, vdot, zdot, *_ = self._main(self.t, self.q, self.v, self.z, self.outside, self.p, self._scales)
+        soon = 1e-6 * (self.m[H] or 1e-3)
+        later = self.q + soon * qdot, self.v + soon * vdot, self.z + soon * zdot
+        return int(np.sign(self._guard(self.t + soon, *later, self.outside, self.p)[event]))
 
     def advance(self, until: float, budget: int) -> int:
         """Goes on; one of the ways to end that `memory` has."""
@@ -128,6 +157,8 @@ class Machine:
         """What compiled code calls where the torque is Python; an exception is kept until it has returned."""
         function: Callable = self.drive.function  # type: ignore[assignment]
         nq = self.model.nq
+        if self._failure is not None:
+            return
         try:
             given = self._given.copy()
             self.outside[:] = efforts(self.model, function(float(given[0]), given[1 : 1 + nq], given[1 + nq :]))

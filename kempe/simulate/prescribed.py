@@ -17,7 +17,7 @@ def prescribed(model: Model, motion: Motion, start: State | None, output, p) -> 
         raise StateError("inverse_dynamics takes q, v and a, or a motion such as kp.motions.cycloidal(...)")
     if not np.isfinite(motion.duration):
         raise StateError("inverse_dynamics: this motion never ends; give it a duration")
-    t = output_times(0.0, motion.duration, output)
+    t = np.minimum(output_times(0.0, motion.duration, output), motion.duration)
     if t[-1] < motion.duration and np.ndim(output) == 0:
         t = np.append(t, motion.duration)
     q, v, a = motion.on(model, start, t=t)

@@ -1,7 +1,7 @@
 """The run: integrates a model from a state, handles events and controllers, and hands back what was computed."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf, isfinite
 
 import numpy as np
@@ -13,14 +13,16 @@ from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
 from kempe.simulate import memory as at
 from kempe.simulate.drive import Drive, drive_of, efforts
-from kempe.simulate.endings import ending
+from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import RECORD, STOP, Event, Moment
 from kempe.simulate.machine import Machine
 from kempe.simulate.progress import Progress
-from kempe.simulate.stops import Stops, limit_events, no_events
-from kempe.simulate.system import System, guard, system
+from kempe.simulate.stops import Stops, limit_events, limit_met, no_events
+from kempe.simulate.system import System, guard, scales, system
 from kempe.simulate.tables import METHODS, Method
 
+MOST_ROWS = 10_000_000
+AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 
 
@@ -43,7 +45,7 @@ def simulate(
     progress: bool | None = None,
 ) -> Trajectory:
     """See `Model.simulate`."""
-    state = model.state() if state is None else state
+    state = model.state(state) if state is None or isinstance(state, Mapping) else state
     _check(model, state, duration, tolerance, longest)
     chosen = _method(method, step)
     parameters = np.array(model.p if p is None else p, dtype=float)
@@ -59,7 +61,8 @@ def simulate(
     compiled = system(model, drive.law, len(drive.held), stops)
     end = start + duration
     times = output_times(start, end, output)
-    first = np.concatenate([state.q, state.v, [float(x) for x in drive.law.states.values()] if drive.law else []])
+    q, v = (state.q, state.v) if compiled.project is None else compiled.project(state.q, state.v, parameters)
+    first = np.concatenate([q, v, [float(x) for x in drive.law.states.values()] if drive.law else []])
     machine = Machine(
         model,
         compiled,
@@ -69,10 +72,16 @@ def simulate(
         chosen,
         first,
         parameters,
+        scales(model, parameters),
         times,
     )
+    machine.prepare()
     machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, tolerance, longest, singular == "cross")
     run = _Run(model, machine, compiled, drive, watched, chosen, end, output is None)
+    met = limit_met(model, q, v) if limits == "events" else None
+    if met is not None:
+        run.outcome = ending(model, machine, at.EVENT, end, met)
+        return run.trajectory()
     with Progress(model.mechanism.name, start, end, progress) as bar:
         run.go(bar)
     return run.trajectory()
@@ -98,6 +107,8 @@ class _Run:
         self.log: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # times, rows, parameters
         self.logged = 0  # rows of the machine's output that are in the log
         self.occurrences: list[Occurrence] = []
+        self.acted: dict[int, float] = {}  # when each event's action was last called
+        self.span = end - machine.t
         self.outcome: Outcome | None = None
 
     def go(self, bar: Progress) -> None:
@@ -125,11 +136,13 @@ class _Run:
         while True:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
             how = machine.advance(until, 1 if self.every_step else budget)
-            if self.every_step and machine.w[at.STEPS] > steps:
+            if self.every_step and machine.w[at.STEPS] > steps and how != at.EVENT:
                 self._note()
             if how == at.REACHED and sampled is not None and machine.t < self.end:
                 samples += 1
                 until = self._sample(start, samples)
+                if self.every_step:
+                    self._note()
                 bar.show(machine.t)
             elif how == at.EVENT:
                 if self._event():
@@ -139,7 +152,7 @@ class _Run:
                 spent = time.perf_counter() - looked
                 budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
             else:
-                self.outcome = ending(self.model, machine, how, self.end)
+                self.outcome = ending(self.model, machine, how, self.end, states=self.system.z_names)
                 return
 
     def _sample(self, start: float, samples: int) -> float:
@@ -161,18 +174,42 @@ class _Run:
             self.outcome = ending(self.model, machine, at.EVENT, self.end, event.name)
             return True
         if event.action == RECORD:
-            machine.w[at.FIRED] = at.NONE
+            if self.every_step:
+                self._note()
             return False
-        moment = Moment(machine.t, machine.q, machine.v, machine.z, machine.outside, machine.p)
         self._note()
-        event.action(moment)  # type: ignore[operator]
-        if not np.isfinite(machine.y).all():
-            raise StateError(f"event {event.name!r}: its action left numbers that are not finite in q, v or z")
+        stop = self._act(number, event)
         self._note()
-        machine.changed(number)
-        if moment.stop:
+        if stop:
             self.outcome = ending(self.model, machine, at.EVENT, self.end, event.name)
-        return moment.stop
+        elif machine.t - self.acted.get(number, -inf) < AT_ONCE * self.span:
+            self.outcome = ending(self.model, machine, REPEATED, self.end, event.name)
+            return True
+        self.acted[number] = machine.t
+        return stop
+
+    def _act(self, number: int, event: Event) -> bool:
+        """Has an action change things; whether it asks for the end."""
+        machine = self.machine
+        held = machine.outside if self.drive.law is None else machine.outside[:0]
+        parts = {"q": machine.q, "v": machine.v, "z": machine.z, "efforts": held, "p": machine.p}
+        before = machine.expressions()
+        q, v, z, efforts_, p = (part.copy() for part in parts.values())
+        moment = Moment(machine.t, q, v, z, efforts_, p)
+        event.action(moment)  # type: ignore[operator]
+        for name, part in parts.items():
+            given = np.asarray(getattr(moment, name), dtype=float)
+            if given.shape != part.shape or not np.isfinite(given).all():
+                raise StateError(
+                    f"event {event.name!r}: its action left {name} with shape {given.shape}, or numbers that are not "
+                    f"finite; it takes {part.shape}"
+                )
+            part[:] = given
+        if self.system.project is not None:
+            machine.q[:], machine.v[:] = self.system.project(machine.q, machine.v, machine.p)
+        machine.changed()
+        machine.sides_after(before, number)
+        return bool(moment.stop)
 
     def _flush(self) -> None:
         """Rows of output that were filled since the last time, into the log."""
@@ -205,7 +242,7 @@ class _Run:
         if self.system.project is not None:
             q, v = self.system.project(q, v, p)
         w = self._signals(t, q, v, w)
-        _, a, _, u, stops, _ = self.system.main(t, q, v, z, w, p)
+        _, a, _, u, stops, _ = self.system.main(t, q, v, z, w, p, scales(model, p[0]))
         return Trajectory(
             model,
             *(t, q, v, a, u, z),
@@ -227,14 +264,23 @@ class _Run:
         """w at every row, where it is not as it was held."""
         if self.drive.table is not None:
             return self.drive.table(t)
-        if self.drive.function is not None and self.machine._failure is None:
-            return np.array(
-                [efforts(self.model, self.drive.function(*row)) for row in zip(t.tolist(), q, v, strict=True)]
-            )
+        if self.drive.function is not None:
+            return np.array([self._asked(*row) for row in zip(t.tolist(), q.copy(), v.copy(), strict=True)])
         return w
+
+    def _asked(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """What the function gives for a row; nothing, where it fails."""
+        try:
+            return efforts(self.model, self.drive.function(t, q, v))  # type: ignore[misc]
+        except (Exception, KeyboardInterrupt):
+            return np.full(self.model.nu, np.nan)
 
 
 def _check(model: Model, state: State, duration: float, tolerance: float, longest: float) -> None:
+    if not isinstance(state, State):
+        raise StateError(f"state: give one from model.state(...), or a dict by joint name, not {type(state).__name__}")
+    if state.model.q_names != model.q_names:
+        raise StateError(f"the state is one of {state.model.mechanism.name!r}; make one with model.state(...)")
     if state.q.shape != (model.nq,) or state.v.shape != (model.nv,):
         has, takes = f"{state.q.size} coordinates and {state.v.size} velocities", f"{model.nq} and {model.nv}"
         raise StateError(f"the state has {has}; {model.mechanism.name!r} takes {takes}: make one with model.state(...)")
@@ -271,11 +317,23 @@ def output_times(start: float, end: float, output) -> np.ndarray:
         return np.zeros(0)
     if np.ndim(output) == 0:
         spacing = float(output)
-        if not spacing > 0:
+        if not 0 < spacing < inf:
             raise StateError(f"output is {output!r} s; it takes a spacing, times, or None for every step")
         count = int((end - start) / spacing * (1 + 1e-12))
+        if count > MOST_ROWS:
+            raise StateError(
+                f"output every {spacing:g} s makes {count} rows; at most {MOST_ROWS} fit, give more seconds"
+            )
         return start + spacing * np.arange(count + 1)
-    times = np.array(output, dtype=float).ravel()
-    if len(times) == 0 or (np.diff(times) < 0).any() or times[0] < start or times[-1] > end * (1 + 1e-12) + 1e-12:
+    try:
+        times = np.array(output if isinstance(output, np.ndarray) else list(output), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"output: give a spacing in seconds, or times, not {output!r}") from error
+    slack = 1e-12 * (1 + abs(end))
+    if (
+        times.ndim != 1
+        or not len(times)
+        or not ((np.diff(times) >= 0).all() and start <= times[0] <= times[-1] <= end + slack)
+    ):
         raise StateError(f"output: times must increase and lie within {start:g} and {end:g} s")
-    return times
+    return np.minimum(times, end)

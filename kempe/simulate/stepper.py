@@ -1,7 +1,6 @@
 """Stepper: fixed steps one at a time, for control and learning loops, of one mechanism or of many at once."""
 
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.drive import efforts
 from kempe.simulate.stops import Stops, no_events
-from kempe.simulate.system import System, system
+from kempe.simulate.system import System, scales, system
 from kempe.simulate.tables import METHODS, Method
-
-_kernels: WeakKeyDictionary[System, dict[tuple, Kernel]] = WeakKeyDictionary()
 
 
 class Stepper:
@@ -51,13 +48,14 @@ class Stepper:
         self.model, self.dt, self._law = model, float(dt), torque
         self._width = 0 if torque is not None else model.nu
         compiled = system(model, torque, self._width, no_events(limits))
-        kernels = _kernels.setdefault(compiled, {})
-        key = method, float(dt), int(substeps)
+        kernels = model.compiled.setdefault("steps", {})
+        key = compiled, method, float(dt), int(substeps)
         if key not in kernels:
             kernels[key] = Kernel(step_program(model, compiled, METHODS[method], dt / substeps, substeps))
         self._kernel, self._system = kernels[key], compiled
-        self.p = np.array(model.p if p is None else p, dtype=float)
-        q, v = _starts(model, state, batch)
+        self.p = model.parameters(p)
+        self._scales = scales(model, self.p)
+        q, v = self._on_manifold(*_starts(model, state, batch))
         self.batch = len(q) if q.ndim == 2 else None
         self._first = q.copy(), v.copy()
         self.q, self.v = q, v
@@ -69,8 +67,8 @@ class Stepper:
     def step(self, tau=None) -> State:
         """Moves on by dt under efforts tau (nu entries, or one row for each of the batch, or a dict by joint name)."""
         given = self._efforts(tau)
-        q, v, z = self._kernel(self.t, self.q, self.v, self.z, given, self.p)
-        self.q, self.v, self.z, self.t = q, v, z, self.t + self.dt
+        q, v, z = self._kernel(self.t, self.q, self.v, self.z, given, self.p, self._scales)
+        self.q, self.v, self.z, self.t = q, v, z, np.asarray(self.t + self.dt)
         return self.state
 
     def _efforts(self, tau) -> np.ndarray:
@@ -87,10 +85,14 @@ class Stepper:
             raise StateError(f"stepper: tau has shape {rows.shape}; it takes {(self.batch or 1, self.model.nu)}")
         return rows
 
+    def _on_manifold(self, q, v) -> tuple[np.ndarray, np.ndarray]:
+        q, v = np.array(q, dtype=float), np.array(v, dtype=float)
+        return (q, v) if self._system.project is None else self._system.project(q, v, self.p)
+
     @property
     def state(self) -> State:
         """Coordinates and velocities as they are."""
-        return State(self.model, self.q, self.v)
+        return State(self.model, self.q.copy(), self.v.copy())
 
     @property
     def healthy(self):
@@ -99,7 +101,7 @@ class Stepper:
 
     def reset(self, mask=None, state: State | None = None) -> State:
         """Puts all, or those of the batch where `mask` is true, back to where they started, or into a state."""
-        q, v = self._first if state is None else (np.asarray(state.q, float), np.asarray(state.v, float))
+        q, v = self._first if state is None else self._on_manifold(state.q, state.v)
         if mask is None or self.batch is None:
             chosen = ... if mask is None or bool(np.all(mask)) else None
             if chosen is None:
@@ -120,13 +122,13 @@ def step_program(model: Model, compiled: System, method: Method, h: float, repea
     """`repeats` steps of size h as one program, the right-hand side called for every slope."""
     composer = Composer(f"{method.name} step")
     shapes = {port.name: port.shape for port in compiled.main.program.inputs}
-    t, q, v, z, w, p = (composer.input(name, shape) for name, shape in shapes.items())
+    t, q, v, z, w, p, c = (composer.input(name, shape) for name, shape in shapes.items())
     sizes = np.cumsum([model.nq, model.nv])
     n = model.nq + model.nv + z.size
     add = trace(lambda y, k, a: {"sum": y + a * k}, {"y": n, "k": n, "a": ()}, name="add")
 
     def slope(time, y):
-        qdot, vdot, zdot, *_ = composer.call(compiled.main.program, time, *np.split(y, sizes), w, p)
+        qdot, vdot, zdot, *_ = composer.call(compiled.main.program, time, *np.split(y, sizes), w, p, c)
         return np.concatenate([qdot, vdot, zdot])
 
     def moved(y, slopes, weights):
@@ -148,8 +150,8 @@ def step_program(model: Model, compiled: System, method: Method, h: float, repea
             y = moved(y, [np.concatenate([qdot, rates[model.nq :]])], [1.0])
         else:
             slopes = [slope(t, y)]
-            for a, c in zip(method.a[1 : method.slopes - 1], method.c[1:], strict=False):
-                (time,) = composer.call(later, t, composer.constant(h * c))
+            for a, share in zip(method.a[1 : method.slopes - 1], method.c[1:], strict=False):
+                (time,) = composer.call(later, t, composer.constant(h * share))
                 slopes.append(slope(time, moved(y, slopes, a[: len(slopes)])))
             y = moved(y, slopes, method.a[method.slopes - 1, : len(slopes)])
         if compiled.project is not None:

@@ -21,7 +21,8 @@ class Stops:
     Beyond a limit by d the effort is k s(d) (1 + c d'), against the motion, and never pulls: s is d^2 / (2 w) up to the
     width w and d - w/2 from there on, so that the effort and its slope are continuous.
 
-    stiffness k [N m/rad, N/m]: where left out, such that the joint would swing on the stop at 25 Hz; damping c [s/rad,
+    stiffness k [N m/rad, N/m]: where left out, such that the joint, with all nearer to the ground held, would swing on
+    the stop at 25 Hz or faster; damping c [s/rad,
     s/m] takes energy out of an impact in proportion to its speed; width w [rad, m]: a thousandth of the way between the
     limits where left out.
     """
@@ -33,7 +34,7 @@ class Stops:
     def __post_init__(self):
         for name in ("stiffness", "damping", "width"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < inf:
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < inf):
                 raise StateError(f"Stops: {name} is {value!r}; give a number that is not negative")
 
 
@@ -59,14 +60,14 @@ def limited(model: Model) -> list[Limited]:
     return found
 
 
-def stop_efforts(model: Model, stops: Stops, inertias: np.ndarray, q: ca.SX, v: ca.SX) -> list[ca.SX]:
+def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX) -> list[ca.SX]:
     """The efforts of stops along every freedom that has limits."""
     found = []
-    for at in limited(model):
+    for number, at in enumerate(limited(model)):
         total = ca.SX(0.0)
         span = at.high - at.low
         width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
-        stiffness = inertias[at.v] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
+        stiffness = inertias[number] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
         for limit, sign in ((at.low, -1.0), (at.high, 1.0)):
             if abs(limit) < inf:
                 beyond = ca.fmax(sign * (q[at.q] - limit), 0)
@@ -83,8 +84,18 @@ def no_events(limits: str | Stops) -> Stops | None:
     if isinstance(limits, Stops):
         return limits
     if limits not in ("stops", "ignore"):
-        raise StateError(f"limits is {limits!r}; here it takes 'stops', 'ignore' or kp.Stops(...)")
+        raise StateError(f"limits is {limits!r}; it takes 'stops', 'ignore' or kp.Stops(...), and 'events' in a run")
     return Stops() if limits == "stops" else None
+
+
+def limit_met(model: Model, q: np.ndarray, v: np.ndarray) -> str | None:
+    """Which limit a state is beyond already, or at and about to pass, in words."""
+    for at in limited(model):
+        for limit, sign, word in ((at.low, -1.0, "lower"), (at.high, 1.0, "upper")):
+            beyond = sign * (q[at.q] - limit)
+            if beyond > 0 or (beyond == 0 and sign * v[at.v] > 0):
+                return f"{at.name} at its {word} limit {limit:g}"
+    return None
 
 
 def limit_events(model: Model) -> list[Event]:

@@ -46,8 +46,8 @@ def joint_shapes(
     parts = {
         Revolute: lambda: [drum(a, size, length), drum(a, 0.5 * size, length + 0.4 * size, INNER)],
         Helical: lambda: [drum(b, size, length), rail(slim), drum(b, 1.4 * size, 0.7 * size)],
-        Prismatic: lambda: [block(b, 2.2 * size, length + 2 * size), rail(slim)],
-        Cylindrical: lambda: [drum(b, 1.1 * size, length + 2 * size), rail(slim)],
+        Prismatic: lambda: [block(b, 1.5 * size, 2.4 * size), rail(slim)],
+        Cylindrical: lambda: [drum(b, 0.9 * size, 2.4 * size), rail(slim)],
         Universal: lambda: [
             drum(a, 0.45 * size, 4.4 * size, axis=(1, 0, 0)),
             drum(b, 0.45 * size, 4.4 * size, axis=(0, 1, 0)),

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kempe.errors import StateError
+from kempe.errors import StateError, ViewError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model import Model
 from kempe.view.scene import Arrow, Point, Scene, scene
@@ -43,13 +43,16 @@ class Run(Protocol):
     @property
     def u(self) -> np.ndarray: ...  # noqa: D102
     @property
+    def p(self) -> np.ndarray: ...  # noqa: D102
+    @property
     def outcome(self) -> Any: ...  # noqa: D102
+    def resample(self, times: np.ndarray) -> "Run": ...  # noqa: D102
 
 
 def animate(
     run: Run,
     path: str | Path,
-    points: Iterable[Marker | Body | str] = (),
+    points: Iterable[Marker | Body | str] | Marker | Body | str = (),
     title: str | None = None,
     forces: bool = True,
 ) -> Path:
@@ -60,7 +63,9 @@ def animate(
     """
     model = run.model
     t, q, v, u = sampled(run)
-    seen = scene(model, q, tuple(points) or tip(model))
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ViewError(f"{Path(path).name!r}: a page is written as .html; record a browser's window for other formats")
+    seen = scene(model, q, listed(points) or tip(model), run.p)
     panels = _panels(model, q, v, u)
     content = {
         "times": _text(t.astype("<f4")),
@@ -79,7 +84,7 @@ def animate(
 
 def sampled(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Times, q, v and u at frames a page can hold: rows of the run, or, where they are too far apart for the eye,
-    coordinates in between, on their manifold."""
+    states in between."""
     model = run.model
     t, q, v = (np.asarray(x, dtype=float) for x in (run.t, run.q, run.v))
     u = np.asarray(run.u, dtype=float).reshape(len(t), -1) if model.nu else np.zeros((len(t), 0))
@@ -97,10 +102,15 @@ def sampled(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         rows = np.unique(np.abs(np.searchsorted(t, grid - (grid[1] - grid[0]) / 2)).clip(0, len(t) - 1))
         rows[-1] = len(t) - 1
         return t[rows], q[rows], v[rows], u[rows]
-    before = np.clip(np.searchsorted(t, grid, side="right") - 1, 0, len(t) - 2)
-    share = ((grid - t[before]) / np.maximum(t[before + 1] - t[before], 1e-300))[:, None].clip(0, 1)
-    between = model.integrate(q[before], share * model.difference(q[before], q[before + 1]))
-    return grid, between, *(x[before] + share * (x[before + 1] - x[before]) for x in (v, u))
+    if good.all():
+        fine = run.resample(grid)
+        return grid, fine.q, fine.v, np.nan_to_num(fine.u).reshape(len(grid), -1)
+    return t, q, v, u
+
+
+def listed(points) -> tuple[Marker | Body | str, ...]:
+    """Markers, of one or of several."""
+    return (points,) if isinstance(points, (Marker, Body, str)) else tuple(points)
 
 
 def tip(model: Model) -> tuple[Marker, ...]:

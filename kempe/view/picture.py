@@ -9,13 +9,14 @@ import numpy as np
 from kempe.errors import ViewError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.state import State
-from kempe.view.page import Run, sampled, tip
+from kempe.view.page import Run, listed, sampled, tip
 from kempe.view.paper import RISE, TURN, Sheet, faces, hull, shaded
+from kempe.view.poses import poses
 from kempe.view.scene import Scene, scene
 from kempe.view.shapes import LOAD, SPRING, Shape
 from kempe.whole import write_whole
 
-Points = Iterable[Marker | Body | str]
+Points = Iterable[Marker | Body | str] | Marker | Body | str
 View = str | tuple[float, float] | None
 SUFFIXES = (".png", ".svg", ".pdf")
 TRACES = ("#b3541e", "#1d6fa5", "#a02860", "#55751f")
@@ -28,7 +29,7 @@ def picture(state: State, path: str | Path, size=(7.0, 5.2), view: View = None, 
     size: in inches. view: "face", "3d", or two angles (turn, rise) in radians from the view face-on; by default
     mechanisms that move in a plane are seen face-on. points: markers that are marked, with their names.
     """
-    seen = scene(state.model, state.q, points)
+    seen = scene(state.model, state.q, listed(points))
     canvas = _Canvas(seen, path, size, view)
     canvas.ground()
     canvas.pose(0)
@@ -45,18 +46,23 @@ def strip(run: Run, path: str | Path, count: int = 8, size=(7.0, 5.2), view: Vie
     if count < 1:
         raise ViewError(f"a strip takes at least one pose, not {count}")
     t, q, _, _ = sampled(run)
-    seen = scene(run.model, q, tuple(points) or tip(run.model))
+    seen = scene(run.model, q, listed(points) or tip(run.model), run.p)
     canvas = _Canvas(seen, path, size, view)
     canvas.ground()
-    moments = np.linspace(t[0], t[-1], count)
+    moments = np.linspace(t[0], t[-1], count) if count > 1 else t[-1:]
     frames = [int(np.abs(t - moment).argmin()) for moment in moments]
     for k, frame in enumerate(frames[:-1]):
         canvas.pose(frame, 0.12 + 0.33 * k / max(1, count - 1))
+    path_of = seen.rotation, seen.position
+    if seen.traces and len(t) > 1 and len(t) == len(run.t):  # rows all finite: paths may be finer than they are
+        path_of = poses(
+            run.model, run.resample(np.linspace(t[0], t[-1], int(np.clip(6 * len(t), 600, 12_000)))).q, run.p
+        )
     for k, point in enumerate(seen.traces):
-        canvas.trace(point.name, point.along(seen.rotation, seen.position), TRACES[k % len(TRACES)])
+        canvas.trace(point.name, point.along(*path_of), TRACES[k % len(TRACES)])
     canvas.pose(frames[-1])
-    every = (t[-1] - t[0]) / max(1, count - 1)
-    return canvas.write(f"{seen.name}, a pose every {every:.3g} s, the last at {t[-1]:.4g} s")
+    every = f"a pose every {(t[-1] - t[0]) / (count - 1):.3g} s, the last " if count > 1 and len(t) > 1 else ""
+    return canvas.write(f"{seen.name}, {every}at {t[-1]:.4g} s")
 
 
 class _Canvas:

@@ -70,8 +70,11 @@ function plots(holder, panels, times, seek) {
     own.series.forEach((s, k) => { if (!own.hidden.has(k)) for (const x of s) { low = Math.min(low, x); high = Math.max(high, x); } });
     if (!(high >= low)) [low, high] = [-1, 1];
     // A quantity that hardly changes is drawn as such, and not as its rounding.
-    const least = Math.max(1e-9, 1e-4 * Math.max(Math.abs(low), Math.abs(high)));
-    if (high - low < least) [low, high] = [(low + high) / 2 - least, (low + high) / 2 + least];
+    const large = Math.max(Math.abs(low), Math.abs(high)), least = large > 1e-9 ? 1e-4 * large : Infinity;
+    if (high - low < least) {
+      const half = large > 1e-9 ? 0.2 * large : 1;
+      [low, high] = [(low + high) / 2 - half, (low + high) / 2 + half];
+    }
     const room = 0.06 * (high - low);
     [low, high] = [low - room, high + room];
     const marks = ticks(low, high, Math.max(2, tall / 36)), texts = marks.out.map(x => label(x, marks.step));

@@ -11,13 +11,20 @@ from kempe.spatial.vectors import symbols, to_sx
 Pose = tuple[np.ndarray, np.ndarray]  # axes (..., 3, 3) as columns, and origin (..., 3)
 
 
-def poses(model: Coordinates, q: np.ndarray) -> Pose:
+def values(model: Coordinates, p=None) -> dict[str, float]:
+    """Of all parameters, those kept as inputs as given; of rows of them, the first."""
+    given = model.p if p is None else np.asarray(p, dtype=float)
+    named = zip(model.p_names, given[0] if given.ndim == 2 else given, strict=True)
+    return {**model.mechanism.parameters, **dict(named)}
+
+
+def poses(model: Coordinates, q: np.ndarray, p=None) -> Pose:
     """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0.
 
     The same as `model.pose` of every body, without a kernel to compile for each of them.
     """
     m = model.mechanism
-    value = m.parameters.__getitem__
+    value = values(model, p).__getitem__
     number = {body: k for k, body in enumerate((m.ground, *m.bodies))}
     rotation = np.empty((len(q), len(number), 3, 3))
     position = np.empty((len(q), len(number), 3))

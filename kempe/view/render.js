@@ -46,8 +46,9 @@ void main() {
   edge: [INSTANCE + `
 out vec4 shade;
 void main() {
-  gl_Position = camera * place * vec4(corner, 1.);
-  gl_Position.z -= 2e-4 * gl_Position.w;
+  vec4 at = place * vec4(corner, 1.);
+  // Nearer to the eye by a little of the distance, so that a face does not hide its own edges, and no more.
+  gl_Position = camera * vec4(mix(at.xyz, eye, 1.5e-3), 1.);
   // Edges of what is a few pixels wide would hide its color.
   float wide = max(length(place[0]), length(place[1])) * dots / gl_Position.w;
   shade = vec4(tint.rgb * .3, .6 * smoothstep(3., 16., wide));

@@ -15,7 +15,7 @@ from kempe.spatial.moves import relative_pose
 from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
 from kempe.view.links import link_shapes
 from kempe.view.look import Look, look
-from kempe.view.poses import Pose, poses
+from kempe.view.poses import Pose, poses, values
 from kempe.view.shapes import GROUND, PALETTE, Shape, girth, nearest, solid_shapes
 
 SAMPLES = 60  # poses looked at to find how far a run reaches
@@ -71,15 +71,15 @@ class Scene:
         return self.look.front if self.look.flat else None
 
 
-def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | str] = ()) -> Scene:
-    """The scene of a model at one q or at rows of them; `points` leave traces."""
+def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
+    """The scene of a model at one q or at rows of them; `points` leave traces; p are parameters kept as inputs."""
     m = model.mechanism
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.shape[1:] != (model.nq,) or not len(q) or not np.isfinite(q).all():
         raise StateError(f"a picture of {m.name!r} takes rows of {model.nq} finite coordinates, not {q.shape}")
-    value = m.parameters.__getitem__
+    value = values(model, p).__getitem__
     number = {body: k for k, body in enumerate((m.ground, *m.bodies))}
-    rotation, position = poses(model, q)
+    rotation, position = poses(model, q, p)
     held: dict[Body, list[np.ndarray]] = {body: [] for body in number}
     for marker in _markers_in_use(model):
         held[marker.body].append(marker.origin(value))

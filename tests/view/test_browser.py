@@ -9,7 +9,7 @@ import pytest
 import kempe as kp
 from kempe.view.page import animate
 from tests.view.browser import Browser
-from tests.view.runs import Run, arm, given, swinging, tumbling
+from tests.view.runs import arm, given, made, swinging, tumbling
 
 RUNS = {"flat": swinging, "arm": lambda: arm(2.0), "tumbling": tumbling}
 STAGE = "document.getElementById('stage')"
@@ -125,7 +125,7 @@ def test_a_name_that_looks_like_a_script_is_only_a_name(browser, tmp_path):
     body = m.rod(evil + " body", 1.0, 1.0)
     m.revolute(evil, m.ground.origin, body.start, axis=(0, 1, 0))
     run = given(m.compile(), lambda t: [t], 0.5)
-    browser.open(animate(Run(run.model, run.t, run.q, run.v, run.u, evil), tmp_path / "page.html"), "t=0")
+    browser.open(animate(made(run.model, run.t, run.q, run.v, run.u, evil), tmp_path / "page.html"), "t=0")
     assert browser.value("window.broken === undefined && document.querySelector('h1').textContent") == evil
     assert not browser.errors
 
@@ -133,7 +133,7 @@ def test_a_name_that_looks_like_a_script_is_only_a_name(browser, tmp_path):
 def test_one_state_is_still(browser, tmp_path):
     model = tumbling().model
     state = model.state()
-    run = Run(model, np.zeros(1), state.q[None], state.v[None], np.zeros((1, 0)), "")
+    run = made(model, np.zeros(1), state.q[None], state.v[None], np.zeros((1, 0)), "")
     browser.open(animate(run, tmp_path / "page.html"))
     assert browser.value(SEEN)["colors"] > 10
     assert not browser.value("kempe.playing")

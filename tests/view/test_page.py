@@ -12,7 +12,7 @@ import kempe as kp
 from kempe.errors import StateError
 from kempe.spatial.quaternions import to_matrix
 from kempe.view.page import animate, packed, quaternions, sampled
-from tests.view.runs import Run, arm, double_pendulum, given, swinging, tumbling
+from tests.view.runs import arm, double_pendulum, given, made, swinging, tumbling
 
 EVIL = '</script><script>alert("x")</script><!-- & @DATA@'
 
@@ -82,7 +82,7 @@ def test_names_cannot_leave_their_place(tmp_path):
     body = m.rod(EVIL + " body", 1.0, 1.0)
     m.revolute(EVIL, m.ground.origin, body.start, axis=(0, 1, 0), actuated=True)
     run = given(m.compile(), lambda t: [t], 0.5)
-    path = animate(Run(run.model, run.t, run.q, run.v, run.u, EVIL), tmp_path / "page.html", points=[body.end])
+    path = animate(made(run.model, run.t, run.q, run.v, run.u, EVIL), tmp_path / "page.html", points=[body.end])
     page = path.read_text(encoding="utf-8")
     scripts = Scripts(page).found
     assert len(scripts) == 2
@@ -111,12 +111,12 @@ def test_packing_keeps_a_part_in_131070_of_the_range():
 
 def test_rows_far_apart_are_filled_in_on_the_manifold():
     run = swinging()
-    few = Run(run.model, run.t[::50], run.q[::50], run.v[::50], run.u[::50])
+    few = made(run.model, run.t[::50], run.q[::50], run.v[::50], run.u[::50])
     t, q, v, u = sampled(few)
     assert len(t) == len(q) == len(v) == len(u) > 60
     np.testing.assert_allclose(q[[0, -1]], few.q[[0, -1]])
     free = tumbling()
-    _, q, _, _ = sampled(Run(free.model, free.t[::20], free.q[::20], free.v[::20], free.u[::20]))
+    _, q, _, _ = sampled(made(free.model, free.t[::20], free.q[::20], free.v[::20], free.u[::20]))
     np.testing.assert_allclose(np.linalg.norm(q[:, :4], axis=1), 1.0)
 
 
@@ -124,17 +124,17 @@ def test_rows_that_are_not_finite_are_left_out_and_nothing_is_told(tmp_path):
     run = swinging()
     q = run.q.copy()
     q[100:] = np.nan
-    t, kept, _, _ = sampled(Run(run.model, run.t, q, run.v, run.u))
+    t, kept, _, _ = sampled(made(run.model, run.t, q, run.v, run.u))
     assert t[-1] == pytest.approx(run.t[99])
     assert np.isfinite(kept).all()
     with pytest.raises(StateError, match="no row of finite coordinates"):
-        sampled(Run(run.model, run.t, q * np.nan, run.v, run.u))
+        sampled(made(run.model, run.t, q * np.nan, run.v, run.u))
 
 
 def test_one_row_is_a_page_too(tmp_path):
     model = double_pendulum().compile()
     state = model.state({"shoulder": 0.3})
-    run = Run(model, np.zeros(1), state.q[None], state.v[None], np.zeros((1, 1)), "")
+    run = made(model, np.zeros(1), state.q[None], state.v[None], np.zeros((1, 1)), "")
     assert content(animate(run, tmp_path / "page.html"))["bodies"] == ["ground", "upper", "lower"]
 
 
