@@ -140,6 +140,12 @@ def test_counts(folder):
         (("run", "puma", "--state", "joint7=1"), "there is no joint 'joint7'"),
         (("run", "puma", "--state", "joint1"), "write name=value"),
         (("run", "puma", "--duration", "-1"), "duration is -1.0 s"),
+        (("run", "puma", "--duration", "0"), "duration is 0.0 s"),
+        (("run", "puma", "--output", "1e-9"), "rows; at most"),
+        (("run", "puma", "--torque", "joint1=nan"), "'nan' is not finite"),
+        (("info", "PUMA"), "did you mean puma?"),
+        (("info", "empty.yaml"), "there are none"),
+        (("counts", "empty.yaml"), "there are none"),
         (("run", "four bar.yaml"), "only trees can be compiled so far"),
         (("run", "broken.yaml"), "broken.yaml, line 2"),
         (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 4"),
@@ -148,6 +154,7 @@ def test_counts(folder):
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(folder, arguments, sentence):
     (folder / "four bar.yaml").write_text(FOUR_BAR)
+    (folder / "empty.yaml").write_text("")
     (folder / "broken.yaml").write_text("name: x\nbodies: {a: {rod: {lenght: 1}}}\n")
     done = run(*arguments, cwd=folder, rc=2)
     assert sentence in done.stderr
@@ -155,11 +162,44 @@ def test_mistakes_are_one_sentence_and_exit_code_2(folder, arguments, sentence):
     assert done.stdout == ""
 
 
+def test_a_start_of_ones_own_is_said_not_to_be_the_gallerys(folder):
+    text = run("run", "puma", "--state", "joint1=30deg", "--duration", "0.1", cwd=folder).stdout
+    assert "not as in the gallery" in text
+
+
+def test_a_run_that_breaks_off_has_exit_code_1(folder):
+    """Two bars without mass and a mass at their end: stretched, nothing resists it along them."""
+    m = kp.Mechanism("two bars", gravity=(0, 0, 0))
+    first, second = m.solid("first"), m.solid("second")
+    second.point_mass("mass", 1.0, at=(1, 0, 0))
+    m.revolute("shoulder", m.ground.at(0, 0), first.at(0, 0))
+    m.revolute("elbow", first.at(1, 0), second.at(0, 0))
+    m.save(folder / "bars.yaml")
+    done = run("run", "bars.yaml", cwd=folder, rc=1)
+    assert "inertia matrix turned singular at t = 0 s" in done.stdout
+
+
+def test_names_are_no_markup(folder):
+    (folder / "odd.yaml").write_text(FOUR_BAR.replace("four-bar", "'[red]bad[/red] :x: name'"))
+    text = run("info", "odd.yaml", cwd=folder).stdout
+    assert "[red]bad[/red] :x: name" in text
+
+
 def test_numbers_with_units():
-    found = assignments(["A=30deg", "B=-2.5mm", "C = 1e-3m".replace(" ", ""), "hook=1,0,0,0"], "--state")
+    measured = {"A": "rad", "B": "m", "C": "m"}
+    found = assignments(["A=30deg", "B=-2.5mm", "C=1e-3m", "hook=1,0,0,0"], "--state", measured)
     assert found["A"] == pytest.approx(np.pi / 6)
     assert found["B"] == pytest.approx(-0.0025)
     assert found["C"] == pytest.approx(0.001)
     assert found["hook"] == [1, 0, 0, 0]
-    with pytest.raises(StateError, match="'fast' is no number"):
-        assignments(["A=fast"], "--rate")
+    for word, what in (
+        ("A=fast", "'fast' is no number"),
+        ("A=5mm", "wrong unit; it takes deg or rad"),
+        ("B=5deg", "wrong unit; it takes mm or m"),
+        ("hook=1deg", "wrong unit; it takes no unit"),
+        ("A=nan", "not finite"),
+    ):
+        with pytest.raises(StateError, match=what):
+            assignments([word], "--rate", measured)
+    with pytest.raises(StateError, match="given twice"):
+        assignments(["A=1", "A=2"], "--rate", measured)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -334,7 +335,15 @@ def _limits(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, 
     if limits is None:
         return (None,) * len(freedoms)
     if len(freedoms) == 1 and isinstance(limits, (tuple, list)) and len(limits) == 2:
-        limits = [limits] if np.ndim(limits) == 1 else limits
+        limits = [limits]
     if not isinstance(limits, (tuple, list)) or len(limits) != len(freedoms):
         raise MechanismError(f"joint {name!r}: limits take (low, high) for each of {len(freedoms)} freedoms")
-    return tuple(None if pair is None else _numbers(pair, 2, f"limits of joint {name!r}") for pair in limits)  # type: ignore[misc]
+    return tuple(None if pair is None else _span(name, pair) for pair in limits)
+
+
+def _span(name: str, pair) -> tuple[float, float]:
+    """Low and high; None for no limit on that side."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise MechanismError(f"joint {name!r}: limits are (low, high), with None for no limit on a side, not {pair!r}")
+    low, high = (edge if x is None else x for x, edge in zip(pair, (-inf, inf), strict=True))
+    return _numbers((low, high), 2, f"limits of joint {name!r}")  # type: ignore[return-value]

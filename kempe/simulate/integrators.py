@@ -110,6 +110,12 @@ def land(m, w, t, h, theta, event):
             step_to(m, w, t, size, event)
             break
         size, left = other, better
+    # Rounding may have left it just before the zero, where it would be found once more.
+    push = ULP * max(abs(t), h)
+    while sign(left) == w[w[SIDE] + event] and size < h and push < 1e-12 * max(abs(t), h):
+        size = min(size + push, h)
+        left = step_to(m, w, t, size, event)
+        push *= 4
     return size
 
 
@@ -217,9 +223,9 @@ def advance(m, w, times, rows, until, budget):
             if fired != NONE:
                 whole, h = h, land(m, w, t, h, theta, fired)
                 m[HEALTH] = m[w[APPLIED]]
-                cut = cut and h == whole
+                cut = cut and whole - h <= 4 * ULP * max(abs(t), whole)
         # Many small steps add up to the time they should: what an addition rounds off is added to the next.
-        arrived = target if cut else t + (h - m[LOST])
+        arrived = target if cut else max(t, t + (h - m[LOST]))
         m[LOST] = 0.0 if cut else (arrived - t) - (h - m[LOST])
         while w[ROW] < len(times) and times[w[ROW]] < arrived:
             if not drawn:

@@ -48,11 +48,7 @@ def simulate(
     state = model.state(state) if state is None or isinstance(state, Mapping) else state
     _check(model, state, duration, tolerance, longest)
     chosen = _method(method, step)
-    parameters = np.array(model.p if p is None else p, dtype=float)
-    if parameters.shape != model.p.shape:
-        raise StateError(
-            f"p has shape {parameters.shape}; it takes {len(model.p)} numbers ({', '.join(model.p_names)})"
-        )
+    parameters = model.parameters(p)
     if singular not in ("stop", "cross"):
         raise StateError(f"singular is {singular!r}; it takes 'stop' or 'cross'")
     stops, watched = _limits(model, limits)
@@ -315,7 +311,7 @@ def output_times(start: float, end: float, output) -> np.ndarray:
     """When output is wanted."""
     if output is None:
         return np.zeros(0)
-    if np.ndim(output) == 0:
+    if np.ndim(output) == 0 and not isinstance(output, (str, Iterable)):
         spacing = float(output)
         if not 0 < spacing < inf:
             raise StateError(f"output is {output!r} s; it takes a spacing, times, or None for every step")

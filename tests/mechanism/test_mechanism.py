@@ -116,7 +116,7 @@ class TestMistakesLeaveNothingBehind:
                 lambda m, r: m.revolute("A", m.ground.at(), r.start, axis=(0, 1)),
                 "axis of joint 'A': give 3 numbers, not 2",
             ),
-            (lambda m, r: m.revolute("A", m.ground.at(), r.start, limits=(1,)), "give 2 numbers"),
+            (lambda m, r: m.revolute("A", m.ground.at(), r.start, limits=(1,)), "limits are \\(low, high\\)"),
             (
                 lambda m, r: m.cylindrical("A", m.ground.at(), r.start, actuated=["spin"]),
                 "no freedom 'spin' to actuate",

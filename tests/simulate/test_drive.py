@@ -277,3 +277,56 @@ def test_inverse_dynamics_of_a_motion_is_the_torque_of_the_run():
     np.testing.assert_allclose(need.torque("joint2"), need.u[:, 1])
     again = model.simulate(model.state(), 1.0, torque=kp.Table(need.t, need.u, between="cubic"), output=need.t)
     np.testing.assert_allclose(again.q, q, atol=2e-3)
+
+
+class TestFunctionsThatMisbehave:
+    def test_writing_to_its_arguments_changes_nothing(self):
+        model = slider().compile()
+
+        def torque(t, q, v):
+            q -= 0.4
+            return -5 * q - v
+
+        run = model.simulate(model.state(), 1.0, torque=torque, tolerance=1e-10)
+        same_motion(model, run, lambda t, q, v: -5 * (q - 0.4) - v, 1e-7)
+
+    def test_after_it_raised_the_rows_before_are_right(self):
+        model = slider().compile()
+        calls = []
+
+        def torque(t, q, v):
+            if t > 0.5:
+                calls.append(t)
+                raise RuntimeError("no more")
+            return np.sin(10 * t)
+
+        with pytest.raises(RuntimeError, match="no more") as caught:
+            model.simulate(model.state(), 1.0, torque=torque)
+        assert len(calls) == 1
+        run = caught.value.run
+        np.testing.assert_allclose(run.torque("rail"), np.sin(10 * run.t), atol=1e-12)
+
+    def test_nothing_is_no_torque(self):
+        model = slider().compile()
+        with pytest.raises(StateError, match="gave None"):
+            model.simulate(model.state(), 1.0, torque=lambda t, q, v: None)
+        with pytest.raises(StateError, match="give numbers"):
+            model.simulate(model.state(), 1.0, torque="much")
+
+    def test_functions_of_math_on_symbols_are_found_out(self):
+        import math
+
+        model = slider().compile()
+        with pytest.raises(StateError, match=r"hold NaN; on symbols use casadi's functions"):
+            model.simulate(model.state(), 1.0, torque=kp.Law(lambda t, q, v: math.nan * q[0]))
+
+    def test_a_rate_that_would_make_errors_grow(self):
+        with pytest.raises(StateError, match="rate is -1"):
+            kp.computed_torque(TestFollowing.motion, rate=-1)
+
+
+def test_the_last_row_of_inverse_dynamics_is_still_in_motion():
+    model = slider().compile()
+    motion = kp.motions.sinusoidal({"rail": (0.0, 1.0)}, 1.0, duration=0.3)
+    need = model.inverse_dynamics(motion, output=0.1)
+    assert need.rate("rail")[-1] == pytest.approx(2 * np.pi * np.cos(0.6 * np.pi))

@@ -120,3 +120,29 @@ def test_mistakes():
         sim.step(np.zeros((2, 1)))
     with pytest.raises(StateError, match="mask has shape"):
         sim.reset(np.zeros(2, dtype=bool))
+
+
+def test_reset_of_one_alone_and_states_handed_out_stay_as_they_were():
+    model = slider().compile()
+    sim = model.stepper(model.state(rates={"rail": 1.0}), 0.1)
+    before = sim.step()
+    sim.reset()
+    assert sim.t == 0
+    assert sim.q[0] == 0
+    assert before["rail"] == pytest.approx(0.1)
+    many = model.stepper(model.state(rates={"rail": 1.0}), 0.1, batch=3)
+    before = many.step()
+    many.reset([True, False, False])
+    np.testing.assert_allclose(before["rail"], 0.1)
+
+
+def test_models_and_runs_can_be_sent_to_other_processes():
+    import pickle
+
+    model = mixed_tree().compile(parameters=["tip.mass"])
+    state = model.random_state(1)
+    run = model.simulate(state, 0.1, p=[0.5])
+    again, kept = pickle.loads(pickle.dumps((model, run)))
+    np.testing.assert_array_equal(kept.q, run.q)
+    np.testing.assert_array_equal(again.simulate(state, 0.1, p={"tip.mass": 0.5}).q, run.q)
+    assert kept.energy.kinetic.shape == run.t.shape
