@@ -43,12 +43,17 @@ WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One set of axes over time: what it shows, its unit, and its lines by name."""
+    """One set of axes over time: what it shows, its unit, and its lines by name.
+
+    floor: values smaller than this are rounding, and drawn as zero; limits: thin lines across, as joint limits are.
+    """
 
     what: str
     unit: str
     lines: tuple[tuple[str, np.ndarray], ...]
     logarithmic: bool = False
+    floor: float = 0.0
+    limits: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
@@ -115,9 +120,24 @@ def _of(*quantities: str) -> Callable[["Trajectory", Choice], list[Panel]]:
             shown = _in_degrees(column) if choice.degrees else column
             head = WORDS[column.quantity, column.unit], shown.unit
             by_unit.setdefault(head, []).append((column.of, shown.values))
-        return [Panel(*head, tuple(lines)) for head, lines in by_unit.items()]
+        marked = _limits(run, choice) if COORDINATE in quantities else {}
+        return [Panel(*head, tuple(lines), limits=marked.get(head[1], ())) for head, lines in by_unit.items()]
 
     return panels
+
+
+def _limits(run: "Trajectory", choice: Choice) -> dict[str, tuple[float, ...]]:
+    """Limits that joints came near to, by unit."""
+    found: dict[str, tuple[float, ...]] = {}
+    for t in run.model.topology.tree:
+        for k, pair in enumerate(t.joint.limits):
+            if pair is None or (choice.joints is not None and t.joint.name not in choice.joints):
+                continue
+            x, unit = run.q[:, t.q.start + k], t.joint.type.units[k]
+            near = tuple(limit for limit in pair if np.abs(x - limit).min() < 0.05 * max(float(np.ptp(x)), 1e-9))
+            factor, shown = (180 / pi, "deg") if choice.degrees and unit == "rad" else (1.0, unit)
+            found[shown] = (*found.get(shown, ()), *(limit * factor for limit in near))
+    return found
 
 
 def _chosen(run: "Trajectory", choice: Choice, quantities: Iterable[str]) -> list[Column]:
@@ -155,8 +175,11 @@ def _powers(run: "Trajectory", choice: Choice) -> list[Panel]:
     power = run.power
     parts = ("actuators", power.actuators), ("dampers", power.dampers), ("loads", power.loads), ("stops", power.stops)
     shown = tuple((name, x) for name, x in parts if x.any())
-    left = Panel("imbalance", "W", (("rate of energy,\nless all power", power.imbalance),))
-    return [Panel("power", "W", (*shown, ("rate of energy", power.energy_rate))), left]
+    floor = (
+        1e-9 * max(float(np.ptp(run.energy)), float(run.energy.kinetic.max()), 1e-3) / max(run.end - run.start, 1e-9)
+    )
+    left = Panel("imbalance", "W", (("rate of energy,\nless all power", power.imbalance),), floor=floor)
+    return [Panel("power", "W", (*shown, ("rate of energy", power.energy_rate)), floor=floor), left]
 
 
 def _closures(run: "Trajectory", choice: Choice) -> list[Panel]:
@@ -221,6 +244,10 @@ def _draw_panel(axes: "Axes", t: np.ndarray, panel: Panel, colours: dict[str, An
         axes.plot(t, values, color=colours[name], **style)
     if panel.logarithmic:
         axes.set_yscale("log")
+    elif max((np.abs(values).max(initial=0.0) for _, values in panel.lines), default=0.0) <= panel.floor:
+        axes.set_ylim(-panel.floor, panel.floor)
+    for limit in panel.limits:
+        axes.axhline(limit, color="0.4", lw=0.8, ls=(0, (1, 2)), zorder=0.5)
     axes.set_ylabel(panel.label, fontsize=ink.FONT)
     ink.tidy(axes)
 
