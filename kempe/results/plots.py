@@ -244,7 +244,9 @@ def _draw_panel(axes: "Axes", t: np.ndarray, panel: Panel, colours: dict[str, An
         axes.plot(t, values, color=colours[name], **style)
     if panel.logarithmic:
         axes.set_yscale("log")
-    elif max((np.abs(values).max(initial=0.0) for _, values in panel.lines), default=0.0) <= panel.floor:
+    elif (
+        panel.floor and max((np.abs(values).max(initial=0.0) for _, values in panel.lines), default=0.0) <= panel.floor
+    ):
         axes.set_ylim(-panel.floor, panel.floor)
     for limit in panel.limits:
         axes.axhline(limit, color="0.4", lw=0.8, ls=(0, (1, 2)), zorder=0.5)
