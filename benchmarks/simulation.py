@@ -15,7 +15,7 @@ from kempe.gallery.puma import DURATION, desired, forced, puma
 from kempe.simulate import memory as at
 from kempe.simulate.drive import drive_of
 from kempe.simulate.machine import Machine
-from kempe.simulate.system import system
+from kempe.simulate.system import scales, system
 from kempe.simulate.tables import METHODS
 
 TOLERANCE = 1e-8
@@ -60,18 +60,18 @@ def forced_puma() -> list[Row]:
 def overhead() -> list[Row]:
     """What a step costs beyond the evaluations of the equations of motion in it."""
     model = general_arm(6).compile()
-    compiled, drive = system(model, None, model.nu, None), drive_of(model, None)
+    compiled, drive, sizes = system(model, None, model.nu, None), drive_of(model, None), scales(model, model.p)
     state = model.random_state(1)
     y = np.concatenate([state.q, state.v])
 
     def steps():
-        machine = Machine(model, compiled, None, (), drive, METHODS["dop853"], y, model.p, np.zeros(0))
+        machine = Machine(model, compiled, None, (), drive, METHODS["dop853"], y, model.p, sizes, np.zeros(0))
         machine.begin(0.0, 0.0, TOLERANCE, np.inf, False)
         machine.advance(2.0, 10**9)
         return int(machine.w[at.EVALUATIONS])
 
     evaluations = steps()
-    loop = CompiledLoop(compiled.main, np.zeros(1), state.q, state.v, np.zeros(0), np.zeros(model.nu), np.zeros(0))
+    loop = CompiledLoop(compiled.main, np.zeros(1), state.q, state.v, np.zeros(0), np.zeros(model.nu), model.p, sizes)
     spent = interleaved({"run": steps, "evaluations": partial(loop, evaluations)}, repeat=31)
     each = (spent["run"] - spent["evaluations"]) / evaluations * 1e6
     whole = spent["run"] / evaluations * 1e6
