@@ -37,6 +37,10 @@ class StateError(KempeError, ValueError):
     """A state, velocity or effort does not fit a model."""
 
 
+class NotClosed(StateError):
+    """Loops are not closed, or cannot be; the message says which, by how much, and what is out of reach."""
+
+
 class RowError(StateError, IndexError):
     """A trajectory has no such row; an IndexError too, so that loops over it end."""
 

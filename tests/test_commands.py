@@ -57,7 +57,7 @@ def test_info_of_a_gallery_name(folder):
     text = run("info", "crane", cwd=folder).stdout
     assert "3 bodies, 3 joints, 0 loops" in text
     assert "by rank 5, by Gruebler 5" in text
-    assert "too few: 2 actuators for 5 freedoms" in text
+    assert "too few: 2 actuated, 5 to control" in text
     assert "none, it is a tree" in text
     assert "slew, luff, hook.w, hook.x, hook.y, hook.z" in text
     assert "kempe run crane" in text
@@ -69,7 +69,9 @@ def test_info_as_json_of_a_file_with_a_loop(folder):
     file.write_text(FOUR_BAR)
     found = json.loads(run("info", str(file), "--json", cwd=folder).stdout)
     assert (found["bodies"], found["joints"], found["loops"]) == (3, 4, 1)
-    assert found["freedom_by_gruebler"] == -2
+    assert (found["freedom_by_rank"], found["freedom_by_gruebler"]) == (1, -2)
+    assert found["redundant"] == ["C about x", "C about y", "C along z"]
+    assert found["actuation"] == "exact: 1 actuated, 1 to control"
     assert list(found["cut"]) == ["C"]
     assert Path(folder, found["picture"]).exists()
 
@@ -146,7 +148,7 @@ def test_counts(folder):
         (("info", "PUMA"), "did you mean puma?"),
         (("info", "empty.yaml"), "there are none"),
         (("counts", "empty.yaml"), "there are none"),
-        (("run", "four bar.yaml"), "only trees can be compiled so far"),
+        (("run", "four bar.yaml"), "dynamics are for trees only"),
         (("run", "broken.yaml"), "broken.yaml, line 2"),
         (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 4"),
         (("counts", "."), "."),

@@ -1,1 +1,1 @@
-"""What can be said of a mechanism without moving it through time."""
+"""What a compiled mechanism can and cannot do: assembly, mobility."""

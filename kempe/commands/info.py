@@ -1,17 +1,18 @@
 """`kempe info`: a mechanism on one screen."""
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kempe.analyze.mobility import gruebler, mobility
+from kempe.check import Finding
 from kempe.commands.subject import Subject
-from kempe.errors import KempeError
+from kempe.errors import NotClosed
 from kempe.model.model import Model
-from kempe.topology.tree import Topology
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Info:
     actuators: int
     actuation: str
     redundant: list[str] | None
+    undetermined: list[str] | None
+    spins: list[str]
     cut: dict[str, str]
     formulation: str | None
     why: str
@@ -46,75 +49,46 @@ def info(subject: Subject, folder: Path) -> Info:
     found = mechanism.topology()
     loops = len(found.loops)
     folder.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are among the findings
+        model = mechanism.compile()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are among the findings
-            model = mechanism.compile()
-    except KempeError as error:  # closed loops, so far
-        model, why = None, str(error)
-        picture = found.picture(folder / "graph.png")
-    else:
-        why = model.why
-        picture = model.state().picture(folder / "mechanism.png")
-    actuators = sum(on for joint in mechanism.joints for on in joint.actuated)
-    freedom = found.nv if not loops else None
-    q, v, u = (list(names) for names in _names(model, found))
+        moves, state = mobility(model), model.assemble()
+    except NotClosed as error:
+        moves, state = None, model.state()
+        findings = replace(findings, all=(*findings.all, Finding("warning", mechanism.name, str(error))))
+    picture = state.picture(folder / "mechanism.png")
     return Info(
         name=mechanism.name,
         picture=str(picture),
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
         loops=loops,
-        freedom_by_rank=freedom,
-        freedom_by_gruebler=_gruebler(found),
-        actuators=actuators,
-        actuation=_actuation(actuators, freedom),
-        redundant=[] if not loops else None,
+        freedom_by_rank=moves.freedom if moves else None,
+        freedom_by_gruebler=gruebler(mechanism),
+        actuators=model.nu,
+        actuation=moves.actuation if moves else f"{model.nu} actuated",
+        redundant=list(moves.redundant) if moves else None,
+        undetermined=list(moves.undetermined) if moves else None,
+        spins=list(moves.spins) if moves else [],
         cut={loop.joint.name: loop.reason for loop in found.loops},
-        formulation=model.formulation if model else None,
-        why=why,
-        q=q,
-        v=v,
-        u=u,
+        formulation=model.formulation if not loops else None,
+        why=model.why,
+        q=list(model.q_names),
+        v=list(model.v_names),
+        u=list(model.u_names),
         warnings=[str(finding) for finding in findings.warnings],
         next=_next(subject, model),
     )
-
-
-def _gruebler(found: Topology) -> int:
-    """Six freedoms a body, less six minus its own a joint."""
-    m = found.mechanism
-    return 6 * len(m.bodies) - sum(6 - len(joint.type.v_names) for joint in m.joints)
-
-
-def _actuation(actuators: int, freedom: int | None) -> str:
-    if freedom is None:
-        return f"{actuators} actuated freedoms"
-    if actuators < freedom:
-        return (
-            f"too few: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}; the others move as they must"
-        )
-    if actuators > freedom:
-        return f"redundant: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}"
-    return f"exact: {_count(actuators, 'actuator')} for {_count(freedom, 'freedom')}"
 
 
 def _count(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
-def _names(model: Model | None, found: Topology):
-    if model is not None:
-        return model.q_names, model.v_names, model.u_names
-    joints = [t.joint for t in found.tree]
-    q = [".".join(part for part in (j.name, n) if part) for j in joints for n in j.type.q_names]
-    v = [".".join(part for part in (j.name, n) if part) for j in joints for n in j.type.v_names]
-    return q, v, [n for n, on in zip(v, (on for j in joints for on in j.actuated), strict=True) if on]
-
-
-def _next(subject: Subject, model: Model | None) -> list[str]:
+def _next(subject: Subject, model: Model) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
-    if model is None:
+    if model.topology.loops:
         return []
     again = [f"kempe run {word}", f"kempe counts {word}"]
     studies = {"puma": "kempe reproduce 4"}
@@ -132,8 +106,8 @@ def show(found: Info, console: Console) -> None:
 
 
 def _lines(found: Info) -> list[tuple[str, str]]:
-    rank = "not yet analysed for closed loops" if found.freedom_by_rank is None else str(found.freedom_by_rank)
-    redundant = "not yet analysed" if found.redundant is None else ", ".join(found.redundant) or "none"
+    rank = "unknown, it cannot be assembled" if found.freedom_by_rank is None else str(found.freedom_by_rank)
+    redundant = "unknown" if found.redundant is None else ", ".join(found.redundant) or "none"
     parts = _count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")
     lines = [
         ("picture", found.picture),
@@ -147,6 +121,10 @@ def _lines(found: Info) -> list[tuple[str, str]]:
         ("v", "as q" if found.v == found.q else _listed(found.v)),
         ("u", _listed(found.u) or "none: no joint has actuated=True"),
     ]
+    if found.undetermined:
+        lines.insert(5, ("reactions", f"not unique: {_listed(found.undetermined)}"))
+    if found.spins:
+        lines.insert(5, ("by itself", f"{', '.join(found.spins)}: can move while all else rests"))
     lines += [("warning", text) for text in found.warnings]
     return lines + ([("next", "   ".join(found.next))] if found.next else [])
 

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import kinematics, recursions
+from kempe.dynamics import closure, kinematics, recursions
 from kempe.dynamics.tree import Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
@@ -56,6 +56,11 @@ class Equations:
     def constant_tree(self) -> Tree:
         """The tree with the mechanism's own numbers."""
         return build(self.topology)
+
+    @cached_property
+    def closure_size(self) -> float:
+        """The length that gaps of loops are measured by."""
+        return closure.closure_size(self.constant_tree)
 
     def tree(self, p) -> Tree:
         """The tree with parameters put in."""
@@ -154,6 +159,31 @@ def _pivots(eq: Equations, tree, q):
     return (eq.forward(tree, q, rest, rest)[1],)
 
 
+def _residual(eq: Equations, tree, q):
+    return (closure.phi(tree, q, eq.closure_size),)
+
+
+def _closure(eq: Equations, tree, q):
+    return closure.phi(tree, q, eq.closure_size), closure.jacobian(tree, q, eq.closure_size), closure.uprights(tree, q)
+
+
+def _loop_bias(eq: Equations, tree, q, v):
+    return (closure.bias(tree, q, v, eq.closure_size),)
+
+
+def _loop_coordinates(eq: Equations, tree, q):
+    return (array(x for part in closure.coordinates(tree, q) for x in part),)
+
+
+def _loop_velocities(eq: Equations, tree, q, v):
+    return (array(x for part in closure.velocities(tree, q, v) for x in part),)
+
+
+def _loop_matrix(eq: Equations, tree, q):
+    v = symbols("v", eq.topology.nv)
+    return (ca.jacobian(to_sx(_loop_velocities(eq, tree, q, v)[0]), to_sx(v)),)
+
+
 def _rates(eq, tree, q, v):
     return (kinematics.rates(tree, q, v),)
 
@@ -229,6 +259,12 @@ FUNCTIONS = {
     "generalized_forces": Function(("q", "v", "a"), ("tau",), VECTOR, _inverse),
     "mass_matrix": Function(("q",), ("M",), MATRIX, _mass_matrix),
     "bias": Function(("q", "v"), ("h",), VECTOR, _bias),
+    "residual": Function(("q",), ("phi",), VECTOR, _residual),
+    "closure": Function(("q",), ("phi", "J", "upright"), ("vector", "matrix", "vector"), _closure),
+    "loop_bias": Function(("q", "v"), ("gamma",), VECTOR, _loop_bias),
+    "loop_coordinates": Function(("q",), ("coordinates",), VECTOR, _loop_coordinates),
+    "loop_velocities": Function(("q", "v"), ("velocities",), VECTOR, _loop_velocities),
+    "loop_matrix": Function(("q",), ("L",), MATRIX, _loop_matrix),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
     "energy": Function(("q", "v"), ("kinetic", "potential"), SCALAR * 2, _energy),

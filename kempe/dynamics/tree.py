@@ -156,7 +156,7 @@ def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) ->
                 t.reversed,
                 placement,
                 offset,
-                t.child.inertia(value).back(inverse(frame)),
+                t.child.inertia(value).scaled(t.share).back(inverse(frame)),
                 _shortest(inverse(frame)),
                 *(array([value(path) for path in joint.paths(n)] or [0.0] * kind.nv) for n in PER_FREEDOM),
             )

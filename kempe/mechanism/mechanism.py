@@ -17,7 +17,8 @@ from kempe.mechanism.loads import Spring, Wrench
 from kempe.spatial.moves import Moves, shift_of, turns_of
 
 if TYPE_CHECKING:
-    from kempe.analyze.check import Findings
+    from kempe.analyze.mobility import Mobility
+    from kempe.check import Findings
     from kempe.model import Model
     from kempe.topology.tree import Topology
 
@@ -247,7 +248,7 @@ class Mechanism:
 
     def check(self) -> "Findings":
         """Everything that is wrong or looks wrong, at once."""
-        from kempe.analyze.check import check
+        from kempe.check import check
 
         return check(self)
 
@@ -257,11 +258,19 @@ class Mechanism:
 
         return topology(self)
 
-    def compile(self, formulation: str = "auto", parameters: Iterable[str] = ()) -> "Model":
-        """Equations of motion as native code; `parameters` stay inputs, everything else becomes a constant."""
+    def compile(self, formulation: str = "auto", parameters: Iterable[str] = (), cut: Iterable[str] = ()) -> "Model":
+        """Equations as native code; `parameters` stay inputs, everything else becomes a constant; `cut` are joints that
+        shall close loops, where the choice is not to be left to Kempe."""
         from kempe.model import compile_model
 
-        return compile_model(self, formulation, (parameters,) if isinstance(parameters, str) else tuple(parameters))
+        listed = ((words,) if isinstance(words, str) else tuple(words) for words in (parameters, cut))
+        return compile_model(self, formulation, *listed)
+
+    def mobility(self) -> "Mobility":
+        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique."""
+        from kempe.analyze.mobility import mobility
+
+        return mobility(self.compile())
 
     def _repr_html_(self) -> str:
         """The graph in words where there is one, else what keeps it from being one."""

@@ -29,8 +29,13 @@ class Coordinates:
         self.p = np.array([values[path] for path in self.p_names])
         self.p.flags.writeable = False
         self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
+        self.cut: dict[str, tuple[slice, slice]] = {}  # where coordinates and velocities of joints that close loops are
+        q = v = 0
+        for loop in topology.loops:
+            kind = loop.joint.type
+            self.cut[loop.joint.name] = slice(q, q + len(kind.q_names)), slice(v, v + len(kind.v_names))
+            q, v = q + len(kind.q_names), v + len(kind.v_names)
         self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
-        self.dof = self.nv
         self.fully_driven = self.nu == self.nv
 
     def joint(self, name: str) -> TreeJoint:

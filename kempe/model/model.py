@@ -1,7 +1,7 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from kempe.analyze.check import check
+from kempe.check import check
 from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
@@ -27,6 +27,7 @@ from kempe.model.state import State, by_name
 from kempe.topology.tree import topology
 
 if TYPE_CHECKING:
+    from kempe.analyze.assembly import Assembly
     from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.stepper import Stepper
@@ -39,7 +40,9 @@ PAPER = (
 )
 
 
-def compile_model(mechanism: Mechanism, formulation: str, parameters: tuple[str, ...]) -> "Model":
+def compile_model(
+    mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = ()
+) -> "Model":
     """Checks the mechanism and chooses the equations; raises with everything that is wrong."""
     findings = check(mechanism)
     findings.raise_errors()
@@ -54,13 +57,9 @@ def compile_model(mechanism: Mechanism, formulation: str, parameters: tuple[str,
             raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
     if formulation != "auto" and formulation not in FORMULATIONS:
         raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
-    found = topology(mechanism)
-    if found.loops:
-        closing = ", ".join(loop.joint.name for loop in found.loops)
-        raise TopologyError(
-            f"mechanism {mechanism.name!r} has closed loops ({closing} close them); only trees can be compiled so far"
-        )
-    return Model(Equations(found, parameters, "udu" if formulation == "auto" else formulation), source)
+    return Model(
+        Equations(topology(mechanism, cut), parameters, "udu" if formulation == "auto" else formulation), source
+    )
 
 
 class Model(Coordinates):
@@ -95,6 +94,9 @@ class Model(Coordinates):
     @cached_property
     def why(self) -> str:
         """Which equations are used, and why, in a sentence."""
+        if self.topology.loops:
+            closing = ", ".join(loop.joint.name for loop in self.topology.loops)
+            return f"{self.mechanism.name} has closed loops ({closing}); equations of motion for them are still to come"
         repeated = " as repeated blocks" if not self.program("forward_dynamics").is_single_block else ""
         return (
             f"{self.mechanism.name} is a tree of {len(self.topology.tree)} joints, so {self.formulation}: "
@@ -105,6 +107,15 @@ class Model(Coordinates):
     def counts(self) -> Counts:
         """Operations of one evaluation of forward dynamics."""
         return count(self.program("forward_dynamics"))
+
+    @cached_property
+    def dof(self) -> int:
+        """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
+        if not self.topology.loops:
+            return self.nv
+        from kempe.analyze.mobility import tree_freedom
+
+        return tree_freedom(self)
 
     def cite(self) -> str:
         """The papers behind the equations in use."""
@@ -174,10 +185,65 @@ class Model(Coordinates):
             raise StateError("this model keeps no parameters as inputs; compile it with parameters=[...]")
         return kernel(*arguments)
 
+    # ---- loops -----------------------------------------------------------------------------------------
+
+    def residual(self, q, p=None) -> np.ndarray:
+        """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
+        divided by the mechanism's size."""
+        return self._call("residual", q, p=p)
+
+    def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
+        """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
+        by an axis turned around or half a turn."""
+        return self._call("closure", q, p=p)
+
+    def loop_bias(self, q, v, p=None) -> np.ndarray:
+        """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
+        return self._call("loop_bias", q, v, p=p)
+
+    def loop_coordinates(self, q, p=None) -> np.ndarray:
+        """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
+        return self._call("loop_coordinates", q, p=p)
+
+    def loop_velocities(self, q, v, p=None) -> np.ndarray:
+        """Velocities of the joints that close loops, one joint after the other."""
+        return self._call("loop_velocities", q, v, p=p)
+
+    def loop_matrix(self, q, p=None) -> np.ndarray:
+        """L: the velocities of the joints that close loops are L v."""
+        return self._call("loop_matrix", q, p=p)
+
+    def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
+                 branch=None) -> State:  # fmt: skip
+        """A closed state with the given joint values and rates, by the names of any joints, cut or not.
+
+        near: values, or a state, to stay close to. branch: a label of `assemblies`, or a dict of joint names and the
+        signs that the sines of their angles shall have.
+        """
+        from kempe.analyze.assembly import assemble
+
+        return assemble(self, values or {}, near, rates or {}, branch)
+
+    def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
+        """All ways to close the loops with the given joint values that were found from many starts, with labels."""
+        from kempe.analyze.assembly import assemblies
+
+        return assemblies(self, values or {}, starts)
+
+    def _open_only(self, what: str) -> None:
+        if self.topology.loops:
+            closing = ", ".join(loop.joint.name for loop in self.topology.loops)
+            raise TopologyError(
+                f"{what}: mechanism {self.mechanism.name!r} has closed loops ({closing}); so far they are understood "
+                "and assembled, and dynamics are for trees only"
+            )
+
     # ---- dynamics --------------------------------------------------------------------------------------
 
     def forward_dynamics(self, q, v, tau=None, p=None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none."""
+        if self.topology.loops:
+            self._open_only("forward_dynamics")
         if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
             tau = self.spread(tau)
         return self._call("forward_dynamics", q, v, tau, p=p)
@@ -199,6 +265,7 @@ class Model(Coordinates):
         With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
         `start`; `output` is a spacing in seconds, or times.
         """
+        self._open_only("inverse_dynamics")
         if v is None:
             from kempe.simulate.prescribed import prescribed
 
@@ -260,6 +327,7 @@ class Model(Coordinates):
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
         """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
         the parameters, if any are inputs."""
+        self._open_only("forward_dynamics_derivatives")
         by_q, by_v, by_tau, *by_p = self._call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
         return by_q, by_v, by_tau[..., self.driven], *by_p
 
@@ -303,6 +371,7 @@ class Model(Coordinates):
         """
         from kempe.simulate.run import simulate
 
+        self._open_only("simulate")
         return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
     def stepper(self, state: State | Sequence[State] | None, dt: float, **options) -> "Stepper":
@@ -310,6 +379,7 @@ class Model(Coordinates):
         torque (a law), limits, p."""
         from kempe.simulate.stepper import Stepper
 
+        self._open_only("stepper")
         return Stepper(self, state, dt, **options)
 
     def _repr_html_(self) -> str:

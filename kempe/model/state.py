@@ -26,10 +26,14 @@ class State:
     v: np.ndarray
 
     def __getitem__(self, name: str):
+        if name in self.model.cut:
+            return _entries(self.model.loop_coordinates(self.q), self.model.cut[name][0])  # type: ignore[attr-defined]
         return _entries(self.q, self.model.joint(name).q)
 
     def rate(self, name: str):
         """The velocity of a joint, or its velocities."""
+        if name in self.model.cut:
+            return _entries(self.model.loop_velocities(self.q, self.v), self.model.cut[name][1])  # type: ignore[attr-defined]
         return _entries(self.v, self.model.joint(name).v)
 
     def picture(self, path: str | Path, **options) -> Path:
@@ -40,10 +44,10 @@ class State:
 
     def _repr_html_(self) -> str:
         """A row per joint: coordinates and rates."""
+        names = (*(t.joint.name for t in self.model.topology.tree), *self.model.cut)
         rows = [
-            f"<tr><td>{escape(t.joint.name)}</td><td>{_numbers(self.q[..., t.q])}</td>"
-            f"<td>{_numbers(self.v[..., t.v])}</td></tr>"
-            for t in self.model.topology.tree
+            f"<tr><td>{escape(name)}</td><td>{_numbers(self[name])}</td><td>{_numbers(self.rate(name))}</td></tr>"
+            for name in names
         ]
         return f"<table><tr><th>joint</th><th>q</th><th>v</th></tr>{''.join(rows)}</table>"
 
@@ -62,8 +66,9 @@ def _entries(values: np.ndarray, at: slice):
     return float(single) if single.ndim == 0 else single
 
 
-def _numbers(values: np.ndarray) -> str:
-    return ", ".join(f"{x:.6g}" for x in values) if values.ndim == 1 else f"{len(values)} states"
+def _numbers(values) -> str:
+    values = np.atleast_1d(values)
+    return ", ".join(f"{x:.6g}" for x in values) if values.ndim == 1 and len(values) < 8 else f"{len(values)} states"
 
 
 def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, what: str) -> np.ndarray:

@@ -61,6 +61,12 @@ class RigidInertia:
             moment = self.tensor @ alpha + gyroscopic(self.tensor, omega)
         return moment + cross(self.moment, a), scaled(self.mass, a) + swing(omega, alpha, self.moment)
 
+    def scaled(self, share: float) -> "RigidInertia":
+        """A part of it."""
+        if share == 1.0:
+            return self
+        return RigidInertia(share * self.mass, scaled(share, self.moment), scaled(share, self.tensor))
+
     def back(self, moves: Moves) -> "RigidInertia":
         """The same inertia at the frame the moves start from."""
         mass, moment, tensor = self.mass, self.moment, self.tensor

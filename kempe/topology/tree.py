@@ -7,6 +7,8 @@ Must. One tree per mechanism, the same for every formulation. A joint that is he
 damping, limits or an actuator, stays in the tree, since what it carries acts on a coordinate. The order of coordinates
 follows the order in which joints were written down, as far as parents come before children.
 
+Where every joint of a loop must stay, a body is cut in two halves, welded together by the closure.
+
 Should. Few closure rows (cut joints of many freedoms first) and short chains (cut far from the ground).
 
 Discussion. A spanning tree of least cost has both: the cost of keeping a joint is first whether it may be cut at all,
@@ -14,7 +16,8 @@ then its freedoms, then its distance from the ground.
 """
 
 import heapq
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -23,13 +26,16 @@ import networkx as nx
 
 from kempe.errors import TopologyError
 from kempe.mechanism.bodies import Body
-from kempe.mechanism.joints import Helical
+from kempe.mechanism.joints import Fixed, Helical
 from kempe.mechanism.mechanism import Joint, Mechanism
 
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """A joint of the tree: it carries `child` on `parent`; reversed when the joint's a is on the child."""
+    """A joint of the tree: it carries `child` on `parent`; reversed when the joint's a is on the child.
+
+    share: how much of the child's inertia is on this link; a half where the body was cut in two.
+    """
 
     joint: Joint
     parent: Body
@@ -37,6 +43,7 @@ class TreeJoint:
     reversed: bool
     q: slice
     v: slice
+    share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,8 @@ class Topology:
             depth.append(0 if parent < 0 else depth[parent] + 1)
             back = ", written from child to parent" if t.reversed else ""
             kind = f"{'  ' * depth[-1]}{t.joint.name} ({t.joint.type.name})"
-            lines.append(f"  {kind} carries {t.child.name} on {t.parent.name}{back}")
+            half = "half of " if t.share < 1 else ""
+            lines.append(f"  {kind} carries {half}{t.child.name} on {t.parent.name}{back}")
         for loop in self.loops:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
@@ -112,8 +120,9 @@ class Topology:
         return draw(self, Path(path))
 
 
-def topology(mechanism: Mechanism) -> Topology:
-    """Chooses the tree; every body must be reachable from the ground."""
+def topology(mechanism: Mechanism, cut: Iterable[str] = ()) -> Topology:
+    """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops."""
+    wanted = _wanted(mechanism, cut)
     graph = _graph(mechanism)
     joined = nx.node_connected_component(graph, mechanism.ground)
     apart = [body.name for body in mechanism.bodies if body not in joined]
@@ -123,16 +132,66 @@ def topology(mechanism: Mechanism) -> Topology:
             "add a joint, or m.free(...) for a body that floats"
         )
     distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
-    kept = _kept(mechanism, graph, distance)
+    kept = _kept(mechanism, graph, distance, wanted)
+    for joint in wanted & kept:
+        raise TopologyError(
+            f"joint {joint.name!r} cannot be cut: without it, and the others that are, bodies would hang on nothing; "
+            "leave it out of cut=[...]"
+        )
     tree = _ordered(mechanism, kept)
     spanning = nx.Graph((t.parent, t.child, {"joint": t.joint.name}) for t in tree)
     spanning.add_node(mechanism.ground)
-    loops = [
-        LoopJoint(joint, _reason(joint, distance), _around(spanning, joint))
-        for joint in mechanism.joints
-        if joint not in kept
-    ]
+    loops = []
+    for joint in (joint for joint in mechanism.joints if joint not in kept):
+        around = _around(spanning, joint)
+        if stays(joint) is None:
+            reason = "it was asked to" if joint in wanted else _reason(joint, distance)
+            loops.append(LoopJoint(joint, reason, around))
+        else:
+            tree, weld = _body_cut(tree, joint, distance)
+            loops.append(LoopJoint(weld, _body_reason(joint, weld), around))
     return Topology(mechanism, tree, tuple(loops))
+
+
+def _wanted(mechanism: Mechanism, cut: Iterable[str]) -> set[Joint]:
+    named = {joint.name: joint for joint in mechanism.joints}
+    found = set()
+    for name in (cut,) if isinstance(cut, str) else cut:
+        if name not in named:
+            raise TopologyError(f"cut: there is no joint {name!r}; there are {', '.join(named)}")
+        must = stays(named[name])
+        if must:
+            raise TopologyError(
+                f"cut: joint {name!r} {must}, so it must stay in the tree; cut another joint of its loop"
+            )
+        found.add(named[name])
+    return found
+
+
+def _body_cut(
+    tree: tuple[TreeJoint, ...], joint: Joint, distance: dict[Body, int]
+) -> tuple[tuple[TreeJoint, ...], Joint]:
+    """The tree with one body of a joint cut in two: the joint carries one half, a weld holds the halves together."""
+    ends = [marker for marker in (joint.a, joint.b) if distance[marker.body]]
+    near = max(ends, key=lambda marker: distance[marker.body])
+    body, other = near.body, joint.b.body if near is joint.a else joint.a.body
+    half = Body(body.mechanism, body.name, body.parts, body.markers)  # its parameters are those of the whole
+    q, v = tree[-1].q.stop, tree[-1].v.stop
+    sizes = len(joint.type.q_names), len(joint.type.v_names)
+    shared = [replace(t, share=t.share / 2) if t.child is body else t for t in tree]
+    own = next(t.share for t in shared if t.child is body)
+    carried = TreeJoint(joint, other, half, near is joint.a, slice(q, q + sizes[0]), slice(v, v + sizes[1]), own)
+    origin, zero = body.markers["origin"], (0.0, 0.0, 0.0)
+    weld = Joint(f"{body.name} weld", Fixed, origin, replace(origin, body=half), (), (), (), (), (), (), (), None)
+    assert origin.position == zero
+    return (*shared, carried), weld
+
+
+def _body_reason(joint: Joint, weld: Joint) -> str:
+    body = weld.a.body.name
+    return (
+        f"every joint of the loop must stay in the tree ({joint.name} {stays(joint)}), so {body} is cut in two halves"
+    )
 
 
 def stays(joint: Joint) -> str | None:
@@ -160,12 +219,12 @@ def _graph(mechanism: Mechanism) -> nx.MultiGraph:
     return graph
 
 
-def _kept(mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int]) -> set[Joint]:
+def _kept(mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int], wanted: set[Joint]) -> set[Joint]:
     """The joints of the spanning tree of least cost."""
 
     def cost(number: int, joint: Joint):
         ends = distance[joint.a.body], distance[joint.b.body]
-        return stays(joint) is None, len(joint.type.v_names), sum(ends), number
+        return joint in wanted, stays(joint) is None, len(joint.type.v_names), sum(ends), number
 
     joined = nx.utils.UnionFind(graph.nodes)
     kept = set()
@@ -202,11 +261,6 @@ def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
 
 def _reason(joint: Joint, distance: dict[Body, int]) -> str:
     rows = 6 - len(joint.type.v_names)
-    must = stays(joint)
-    if must:
-        return (
-            f"every joint of the loop should stay in the tree, and this one {must} too; its effect on the loop is lost"
-        )
     steps = min(distance[joint.a.body], distance[joint.b.body])
     return (
         f"it gives {rows} closure equations, carries nothing that needs a coordinate, "

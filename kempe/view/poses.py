@@ -31,6 +31,8 @@ def poses(model: Coordinates, q: np.ndarray, p=None) -> Pose:
     rotation[:, 0], position[:, 0] = np.eye(3), 0.0
     motions: dict[JointKind, ca.Function] = {}
     for t in model.topology.tree:
+        if t.child not in number:  # half of a body that was cut: the other half is drawn
+            continue
         kind = t.joint.kind(value)
         if kind not in motions:
             motions[kind] = _motion(kind)

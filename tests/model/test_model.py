@@ -7,11 +7,10 @@ import pytest
 from kempe.compiler.interpret import interpret
 from kempe.dynamics import recursions
 from kempe.dynamics.tree import build
-from kempe.errors import MechanismError, StateError, TopologyError
+from kempe.errors import MechanismError, StateError
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks
 from tests.mechanisms import arm, random_tree
-from tests.topology.test_topology import four_bar
 
 FUNCTIONS = (
     "forward_dynamics",
@@ -377,11 +376,6 @@ def test_functions_are_asked_for_by_name():
     with pytest.raises(StateError, match="no function 'fly'; there are forward_dynamics"):
         arm(2).compile().casadi("fly")
     assert isinstance(arm(2).compile().casadi("mass_matrix"), ca.Function)
-
-
-def test_closed_loops_are_refused_in_words():
-    with pytest.raises(TopologyError, match="has closed loops"):
-        four_bar().compile()
 
 
 def test_a_mechanism_without_freedom():

@@ -3,7 +3,9 @@
 import pytest
 
 from kempe.errors import TopologyError
+from kempe.mechanism.joints import Fixed
 from kempe.mechanism.mechanism import Mechanism
+from kempe.topology.tree import topology
 
 
 def links(*names: str) -> tuple[Mechanism, list]:
@@ -42,9 +44,25 @@ def test_joints_that_carry_something_stay(keep):
     assert reversed_ones == {"D": False, "C": True, "B": True}
 
 
-def test_where_all_must_stay_it_says_what_is_lost():
-    (loop,) = four_bar(**{name: {"actuated": True} for name in "ABCD"}).topology().loops
-    assert "is actuated too" in loop.reason
+def test_where_all_must_stay_a_body_is_cut():
+    found = four_bar(**{name: {"actuated": True} for name in "ABCD"}).topology()
+    (loop,) = found.loops
+    assert loop.joint.type is Fixed
+    assert "so coupler is cut in two halves" in loop.reason
+    assert [t.share for t in found.tree if t.child.name.startswith("coupler")] == [0.5, 0.5]
+    assert found.nv == 4
+
+
+def test_a_cut_may_be_asked_for():
+    m = four_bar()
+    assert [loop.joint.name for loop in topology(m, cut=["B"]).loops] == ["B"]
+    assert topology(m, cut="B").loops[0].reason == "it was asked to"
+    with pytest.raises(TopologyError, match="there is no joint 'X'"):
+        topology(m, cut=["X"])
+    with pytest.raises(TopologyError, match="'A' is actuated, so it must stay"):
+        topology(four_bar(A={"actuated": True}), cut=["A"])
+    with pytest.raises(TopologyError, match="cannot be cut"):
+        topology(m, cut=["A", "B"])
 
 
 #  ground --P-- slider,  ground --A-- arm ==S== slider

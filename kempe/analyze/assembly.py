@@ -1,0 +1,310 @@
+"""Assembly: states with all loops closed, from given joint values, on the branch that is asked for.
+
+Problem. Find q with phi(q) = 0 and some coordinates given, of joints in the tree or of joints that were cut.
+
+Must. Closed to rounding, never by a false solution (an axis turned around, half a turn of a weld). The same question
+has the same answer. Where there is none, say which loop stays open, by how much, and which value is out of reach.
+
+Should. Stay near what was asked for; find all branches.
+
+Discussion. Levenberg and Marquardt's method on the free velocities, from the nearest start first, then from others
+spread over all coordinates. Redundant rows do no harm: steps are those of least length.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from kempe.errors import NotClosed, StateError
+from kempe.mechanism.joints import Helical, Revolute
+from kempe.model.model import Model
+from kempe.model.state import State
+
+CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
+ITERATIONS = 80
+STARTS = 64
+SAME = 1e-6  # two states closer than this are one assembly
+TURN = 2 * np.pi
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """One way to close the loops: its label, by which `assemble(branch=...)` finds it again, and the state."""
+
+    label: str
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is given: q with the values put in, which velocities stay zero, and coordinates of cut joints to be met.
+
+    rows, targets: numbers of entries among those of cut joints, of velocities and of the coordinates they should have.
+    """
+
+    q: np.ndarray
+    free: np.ndarray
+    rows: np.ndarray
+    targets: np.ndarray
+    turning: np.ndarray
+    given: tuple[str, ...]
+
+
+def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> State:
+    """See `Model.assemble`."""
+    task = _task(model, values, near)
+    if isinstance(branch, str):
+        for found in assemblies(model, values):
+            if found.label == branch:
+                return _moving(model, found.state.q, rates)
+        labels = ", ".join(found.label for found in assemblies(model, values)) or "none"
+        raise NotClosed(f"there is no assembly {branch!r} with these values; found were: {labels}")
+    signs = _signs(model, branch)
+    best = None
+    for start in islice(_starts(model, task), STARTS):
+        q, gap = solve(model, task, start)
+        q = _unwound(model, q, task.q)
+        if gap <= CLOSED and _as_asked(model, q, signs):
+            return _moving(model, q, rates)
+        if best is None or gap < best[1]:
+            best = q, gap
+    assert best is not None
+    if best[1] <= CLOSED:
+        wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
+        raise NotClosed(f"the loops close, but on no branch with {wanted}; assemblies(...) lists those there are")
+    raise NotClosed(_why_not(model, task, best[0]))
+
+
+def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assembly, ...]:
+    """See `Model.assemblies`."""
+    task = _task(model, values, None)
+    found: list[np.ndarray] = []
+    for start in islice(_starts(model, task), starts):
+        q, gap = solve(model, task, start)
+        if gap > CLOSED:
+            continue
+        if not found:
+            _check_determined(model, task, q)
+        if all(_distance(model, q, other) > SAME for other in found):
+            found.append(_unwound(model, q, task.q))
+    states = [State(model, q, np.zeros(model.nv)) for q in found]
+    labels = [_label(model, state) for state in states]
+    unique = [
+        label if labels.count(label) == 1 else f"{label} #{labels[:k].count(label) + 1}"
+        for k, label in enumerate(labels)
+    ]
+    return tuple(Assembly(label, state) for label, state in zip(unique, states, strict=True))
+
+
+# ---- solving ---------------------------------------------------------------------------------------------
+
+
+def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
+    """The closed q nearest to a start, downhill, and the largest entry that is left; infinite for a false solution."""
+    q, damping = start, 1e-3
+    error, jacobian, upright = _equations(model, task, q)
+    for _ in range(ITERATIONS):
+        size = float(error @ error)
+        if not len(error) or np.abs(error).max() <= 0.1 * CLOSED:
+            break
+        step = np.zeros(model.nv)
+        columns = jacobian[:, task.free]
+        stacked = np.vstack([columns, damping * np.eye(columns.shape[1])])
+        right = np.concatenate([-error, np.zeros(columns.shape[1])])
+        step[task.free] = np.linalg.lstsq(stacked, right, rcond=None)[0]
+        trial = model.integrate(q, step)
+        changed = _equations(model, task, trial)
+        if float(changed[0] @ changed[0]) < size:
+            q, (error, jacobian, upright) = trial, changed
+            damping = max(damping * 0.1, 1e-12)
+        elif damping > 1e6 or np.abs(step).max() < 1e-16:
+            break
+        else:
+            damping *= 10
+    gap = float(np.abs(error).max(initial=0.0))
+    return q, gap if (upright > 0).all() else np.inf
+
+
+def _equations(model: Model, task: Task, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    phi, jacobian, upright = model.closure(q)
+    if not len(task.rows):
+        return phi, jacobian, upright
+    off = model.loop_coordinates(q)[task.rows] - task.targets
+    off[task.turning] = (off[task.turning] + np.pi) % TURN - np.pi
+    return np.concatenate([phi, off]), np.vstack([jacobian, model.loop_matrix(q)[task.rows]]), upright
+
+
+def _task(model: Model, values: Mapping, near) -> Task:
+    start = model.neutral()
+    if isinstance(near, State):
+        start = np.array(near.q, dtype=float)
+    elif near:
+        start = model.state({name: x for name, x in near.items() if name not in model.cut}).q
+        if any(name in model.cut for name in near):  # as near as that closes to what cut joints are wished to be
+            start = solve(
+                model,
+                _task(model, {n: x for n, x in near.items() if n in model.cut}, State(model, start, start)),
+                start,
+            )[0]
+    inside = {name: x for name, x in values.items() if name not in model.cut}
+    placed = model.state(inside)
+    q, free = start.copy(), np.ones(model.nv, dtype=bool)
+    slices_q, slices_v = model.slices("q"), model.slices("v")
+    for name in inside:
+        q[slices_q[name]] = placed.q[slices_q[name]]
+        if name not in slices_v:
+            raise StateError(f"assemble: give all coordinates of {name.split('.')[0]!r} together, not {name!r} alone")
+        free[slices_v[name]] = False
+    rows, targets, turning = [], [], []
+    for name in (name for name in values if name in model.cut):
+        at_q, at_v = model.cut[name]
+        if at_q.stop - at_q.start != at_v.stop - at_v.start:
+            raise StateError(f"assemble: {name!r} was cut, and has no angle that could be given; use near= instead")
+        units = next(loop.joint.type.units for loop in model.topology.loops if loop.joint.name == name)
+        rows += range(at_v.start, at_v.stop)
+        targets += np.atleast_1d(np.asarray(values[name], dtype=float)).tolist()
+        turning += [unit == "rad" for unit in units]
+    return Task(q, free, np.array(rows, dtype=int), np.array(targets), np.array(turning, dtype=bool), tuple(values))
+
+
+def _starts(model: Model, task: Task):
+    """The start that was asked for, then others spread over all free coordinates, always the same ones."""
+    yield task.q
+    rng = np.random.default_rng(1876)
+    size = model.equations.closure_size
+    while True:
+        away = model.random_state(int(rng.integers(1 << 31))).q
+        q = task.q.copy()
+        for t in model.topology.tree:
+            if task.free[t.v].any():
+                scale = np.array([1.0 if unit == "rad" else size for unit in _q_units(t.joint.type)])
+                q[t.q] = away[t.q] * scale
+        yield q
+
+
+def _q_units(kind) -> tuple[str, ...]:
+    return kind.units if len(kind.q_names) == len(kind.units) else ("rad",) * 4 + kind.units[3:]
+
+
+def _unwound(model: Model, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The same state with angles less than half a turn from those of another."""
+    out = q.copy()
+    for t in model.topology.tree:
+        kind = t.joint.type
+        if len(kind.q_names) != len(kind.units) or kind is Helical:
+            continue
+        for k, unit in zip(range(t.q.start, t.q.stop), kind.units, strict=True):
+            if unit == "rad":
+                out[k] -= TURN * np.round((q[k] - near[k]) / TURN)
+    return out
+
+
+def _distance(model: Model, a: np.ndarray, b: np.ndarray) -> float:
+    """Between two states, angles by the shorter way round."""
+    step = model.difference(a, b)
+    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
+    turning = np.array([unit == "rad" for unit in units], dtype=bool)
+    step[turning] = (step[turning] + np.pi) % TURN - np.pi
+    return float(np.abs(step).max(initial=0.0))
+
+
+# ---- branches --------------------------------------------------------------------------------------------
+
+
+def _hinges(model: Model) -> list[str]:
+    """All hinges, cut or not."""
+    tree = [t.joint for t in model.topology.tree]
+    return [joint.name for joint in (*tree, *(loop.joint for loop in model.topology.loops)) if joint.type is Revolute]
+
+
+def _label(model: Model, state: State) -> str:
+    """The signs of the sines of all hinges."""
+    return " ".join(f"{name}{'+' if np.sin(state[name]) >= 0 else '-'}" for name in _hinges(model)) or "only"
+
+
+def _signs(model: Model, branch) -> dict[str, int]:
+    if branch is None:
+        return {}
+    if not isinstance(branch, Mapping):
+        raise StateError("branch takes a label of assemblies(...), or a dict such as {'C': -1}")
+    for name, sign in branch.items():
+        if name not in _hinges(model) or sign not in (-1, 1):
+            raise StateError(
+                f"branch: {name!r}: {sign!r} is no hinge with a sign; hinges are {', '.join(_hinges(model))}"
+            )
+    return dict(branch)
+
+
+def _as_asked(model: Model, q: np.ndarray, signs: Mapping[str, int]) -> bool:
+    state = State(model, q, np.zeros(model.nv))
+    return all(np.sin(state[name]) * sign > 0 for name, sign in signs.items())
+
+
+# ---- rates, and what stands in the way -------------------------------------------------------------------
+
+
+def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
+    """The state with velocities that keep loops closed; those that nothing says are the least that fit the others."""
+    inside = model.state(rates={name: x for name, x in rates.items() if name not in model.cut}).v
+    if not rates or not model.topology.loops:
+        return State(model, q, inside)
+    slices, free = model.slices("v"), np.ones(model.nv, dtype=bool)
+    for name in (name for name in rates if name not in model.cut):
+        free[slices[name]] = False
+    rows, right = [model.closure(q)[1]], [np.zeros(len(model.residual(q)))]
+    for name in (name for name in rates if name in model.cut):
+        at = model.cut[name][1]
+        rows.append(model.loop_matrix(q)[at])
+        right.append(np.atleast_1d(np.asarray(rates[name], dtype=float)))
+    matrix, wanted = np.vstack(rows), np.concatenate(right)
+    wanted = wanted - matrix @ inside
+    v = inside.copy()
+    v[free] = np.linalg.lstsq(matrix[:, free], wanted, rcond=None)[0]
+    off = np.abs(matrix[:, free] @ v[free] - wanted).max(initial=0.0)
+    if off > 1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)):
+        raise NotClosed(
+            f"these rates ({', '.join(rates)}) cannot go together: loops would open at {off:.3g} per second"
+        )
+    return State(model, q, v)
+
+
+def _check_determined(model: Model, task: Task, q: np.ndarray) -> None:
+    _, jacobian, _ = _equations(model, task, q)
+    columns = jacobian[:, task.free]
+    left = columns.shape[1] - np.linalg.matrix_rank(columns, tol=1e-8)
+    if left:
+        given = ", ".join(task.given) or "nothing"
+        raise StateError(
+            f"assemblies: with {given} given, {left} freedoms are left; give values for as many more joints"
+        )
+
+
+def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
+    """Which loop stays open, by how much, and which of the given values is out of reach."""
+    phi, start, parts = model.closure(q)[0] * model.equations.closure_size, 0, []
+    for loop in model.topology.loops:
+        rows = 6 - len(loop.joint.type.v_names)
+        gap = float(np.abs(phi[start : start + rows]).max(initial=0.0))
+        if gap > 1e-9:
+            parts.append(f"loop {' - '.join(loop.around)} stays open by {gap:.3g} m at {loop.joint.name}")
+        start += rows
+    text = "cannot be assembled: " + ("; ".join(parts) or "it closes only the wrong way round")
+    if not task.given:
+        return text
+    freed = Task(q, np.ones(model.nv, dtype=bool), task.rows[:0], task.targets[:0], task.turning[:0], ())
+    rng = np.random.default_rng(7)
+    for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):  # where loops are stretched out, a push to the side helps
+        reached, gap = solve(model, freed, model.integrate(q, size * rng.normal(size=model.nv)))
+        if gap <= CLOSED:
+            break
+    else:
+        return text
+    state = State(model, _unwound(model, reached, task.q), np.zeros(model.nv))
+    near = ", ".join(f"{name} = {_shown(state[name])}" for name in task.given if "." not in name)
+    return f"{text}; nearest to what was given it closes with {near}"
+
+
+def _shown(x) -> str:
+    return f"{x:.6g}" if np.ndim(x) == 0 else "(" + ", ".join(f"{each:.6g}" for each in x) + ")"

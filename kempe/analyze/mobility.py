@@ -1,0 +1,260 @@
+"""Mobility: how freely a mechanism moves, which of its constraints are redundant, and which reactions are unique.
+
+The constraints of all joints, cut or not, are written on the twists of all bodies at sampled assembled states. Their
+rank gives the freedom; the combinations of rows that vanish give the redundant constraints by name, and tell which
+reactions nothing determines (M. Wojtyra, Joint reaction forces in multibody systems with redundant constraints, 2005).
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+
+import networkx as nx
+import numpy as np
+
+from kempe.analyze.assembly import CLOSED, Task, solve
+from kempe.dynamics.closure import ROWS
+from kempe.mechanism.bodies import Marker, Values
+from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.spatial.moves import relative_pose
+
+SAMPLES = 6
+LARGEST = 3  # bodies that are looked at together for motions of their own
+RANK = 1e-8  # of the largest singular value
+NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What a mechanism can do.
+
+    freedom: by rank, at general assembled states; gruebler: by counting bodies and joints. redundant: directions of
+    joints whose constraints follow from the others, one set of them; undetermined: all directions in which reactions
+    are not unique. unique: joints all of whose reactions are. spins: bodies that can move while all others rest.
+    controlled: how many freedoms the actuators determine. notes: special poses that were met.
+    """
+
+    name: str
+    freedom: int
+    gruebler: int
+    redundant: tuple[str, ...]
+    undetermined: tuple[str, ...]
+    unique: tuple[str, ...]
+    spins: tuple[str, ...]
+    actuators: int
+    controlled: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def actuation(self) -> str:
+        """Too few, exact or redundant, in words."""
+        counts = f"{self.actuators} actuated, {self.freedom} to control"
+        if self.controlled < self.freedom:
+            return f"too few: {counts}; {self.freedom - self.controlled} move as they must"
+        return f"redundant: {counts}" if self.actuators > self.freedom else f"exact: {counts}"
+
+    def __str__(self) -> str:
+        def listed(names) -> str:
+            return ", ".join(names) or "none"
+
+        lines = [
+            f"{self.name}: freedom {self.freedom} by rank, {self.gruebler} by Gruebler's count",
+            f"  redundant constraints  {len(self.redundant)}: {listed(self.redundant)}",
+            f"  actuation              {self.actuation}",
+            f"  reactions unique at    {listed(self.unique)}",
+            f"  not unique             {listed(self.undetermined)}",
+        ]
+        if self.spins:
+            lines.append(f"  move by themselves     {', '.join(self.spins)}")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def mobility(model: Model) -> Mobility:
+    """Of a compiled mechanism."""
+    m = model.mechanism
+    states = assembled_samples(model)
+    matrices = [constraints(model, q) for q in states]
+    ranks = [_rank(c) for c, _ in matrices]
+    rank = max(ranks)
+    best = ranks.index(rank)
+    matrix, names = matrices[best]
+    freedom = 6 * len(m.bodies) - rank
+    loose = _left_null(matrix, rank)
+    undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
+    touched = {n.rsplit(" ", 2)[0] for n in undetermined}
+    motions = _right_null(matrix, rank)
+    controlled = _controlled(model, states[best])
+    return Mobility(
+        m.name,
+        freedom,
+        gruebler(m),
+        _redundant(model, names, matrix, rank),
+        undetermined,
+        tuple(joint.name for joint in m.joints if joint.name not in touched),
+        tuple(_loners(model, motions)) if model.topology.loops else (),
+        model.nu,
+        controlled,
+        tuple(_notes(model, states, ranks, rank)),
+    )
+
+
+def gruebler(mechanism: Mechanism) -> int:
+    """Freedom by counting: six a body, less what each joint takes."""
+    return 6 * len(mechanism.bodies) - sum(6 - len(joint.type.v_names) for joint in mechanism.joints)
+
+
+def tree_freedom(model: Model) -> int:
+    """Velocities of the tree less the rank of J."""
+    return model.nv - max(_rank(model.closure(q)[1]) for q in assembled_samples(model))
+
+
+def assembled_samples(model: Model) -> list[np.ndarray]:
+    """Assembled states spread over what the mechanism can reach; the same ones every time."""
+    if not model.topology.loops:
+        return [model.random_state(seed).q for seed in range(SAMPLES)]
+    everything = np.ones(model.nv, dtype=bool)
+    none = np.zeros(0, dtype=int)
+    found: list[np.ndarray] = []
+    for seed in range(20 * SAMPLES):
+        start = model.neutral() if seed == 0 else model.random_state(seed).q
+        task = Task(start, everything, none, np.zeros(0), np.zeros(0, dtype=bool), ())
+        q, gap = solve(model, task, start)
+        if gap <= CLOSED:
+            found.append(q)
+        if len(found) == SAMPLES:
+            break
+    if not found:
+        model.assemble()  # says why there is none
+    return found
+
+
+def constraints(model: Model, q: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Rows of all joints on the twists [omega; v] of all bodies, in each joint's own axes, lengths over the size."""
+    m, size = model.mechanism, model.equations.closure_size
+    number = {body.name: k for k, body in enumerate(m.bodies)}
+    values = m.parameters.__getitem__
+    poses = {body.name: model.pose(body.name, q) for body in (m.ground, *m.bodies)}
+    origins = {name: position for name, (_, position) in poses.items()}
+    rows, names = [], []
+    for joint in m.joints:
+        ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
+        for direction in held(joint):
+            axis = _axis(joint, direction, ends)
+            row = np.zeros((len(m.bodies), 6))
+            place = ends[1][1]  # of frame b, for both bodies: along a slider the frames are apart
+            for sign, marker in ((-1, joint.a), (1, joint.b)):
+                k = number.get(marker.body.name)
+                if k is None:
+                    continue
+                if direction < 3:
+                    row[k, :3] += sign * axis
+                else:  # velocity of the joint's place along the axis
+                    row[k, 3:] += sign * axis
+                    row[k, :3] += sign * np.cross(place - origins[marker.body.name], axis) / size
+                    if joint.pitch is not None and direction == 5:  # a screw slides as it turns
+                        row[k, :3] -= sign * joint.pitch / size * axis
+            rows.append(row.ravel())
+            names.append(f"{joint.name} {NAMES[direction]}")
+    return np.array(rows).reshape(len(rows), 6 * len(m.bodies)), names
+
+
+def held(joint: Joint) -> list[int]:
+    """Directions a joint holds, in its axes: about x, y, z (0 to 2), along x, y, z (3 to 5)."""
+    if joint.type not in ROWS:  # a screw: one constraint couples turning and sliding
+        return [0, 1, 3, 4, 5]
+    rows = ROWS[joint.type]
+    turning = [0, 1, 2] if rows.locked else [3 - i - j for i, j in rows.entries]
+    return sorted(turning) + [3 + i for i in rows.places]
+
+
+def _frame(pose, joint: Joint, marker: Marker, values: Values) -> tuple[np.ndarray, np.ndarray]:
+    rotation, position = pose
+    turn, place = relative_pose(joint.frame(marker, values))
+    return rotation @ np.array(turn, dtype=float), position + rotation @ np.array(place, dtype=float)
+
+
+def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
+    """The direction in world axes; the third axis of a universal joint is across its two."""
+    (a, _), (b, _) = ends
+    if joint.type.name == "universal" and direction == 2:
+        return np.cross(a[:, 0], b[:, 1])
+    return a[:, direction % 3]
+
+
+def _rank(matrix: np.ndarray) -> int:
+    sizes = np.linalg.svd(matrix, compute_uv=False)
+    return int((sizes > RANK * max(sizes.max(initial=0.0), 1e-300)).sum())
+
+
+def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
+    """Combinations of rows that vanish, as columns."""
+    return np.linalg.svd(matrix)[0][:, rank:]
+
+
+def _right_null(matrix: np.ndarray, rank: int) -> np.ndarray:
+    """Motions that all constraints allow, as columns."""
+    return np.linalg.svd(matrix)[2][rank:].T
+
+
+def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
+    """Rows that follow from the others: those of joints that close loops first, then the last written ones."""
+    closing = {loop.joint.name for loop in model.topology.loops}
+    order = sorted(range(len(names)), key=lambda k: names[k].rsplit(" ", 2)[0] in closing)
+    kept: list[int] = []
+    dropped = []
+    basis = np.zeros((0, matrix.shape[1]))
+    for k in order:
+        row = matrix[k] - basis.T @ (basis @ matrix[k])
+        row = row - basis.T @ (basis @ row)
+        length = np.linalg.norm(row)
+        if length > RANK * max(np.linalg.norm(matrix[k]), 1e-300) and len(kept) < rank:
+            basis = np.vstack([basis, row / length])
+            kept.append(k)
+        else:
+            dropped.append(k)
+    return tuple(names[k] for k in sorted(dropped))
+
+
+def _loners(model: Model, motions: np.ndarray):
+    """Bodies, or two or three that hang together, that can move while all others rest: legs that spin."""
+    m = model.mechanism
+    number = {body.name: k for k, body in enumerate(m.bodies)}
+    graph = nx.Graph((number[j.a.body.name], number[j.b.body.name]) for j in m.joints
+                     if m.ground.name not in (j.a.body.name, j.b.body.name))  # fmt: skip
+    graph.add_nodes_from(number.values())
+    found: list[frozenset[int]] = []
+    groups = {frozenset((k,)) for k in number.values()}
+    for _ in range(LARGEST):
+        for group in sorted(groups, key=sorted):
+            if len(group) < len(number) and not any(known <= group for known in found) and _moves_alone(motions, group):
+                found.append(group)
+                yield " with ".join(m.bodies[k].name for k in sorted(group))
+        groups = {group | {other} for group in groups for k in group for other in graph[k] if other not in group}
+
+
+def _moves_alone(motions: np.ndarray, group: frozenset[int]) -> bool:
+    """Whether some allowed motion moves these bodies and no other."""
+    others = np.ones(len(motions), dtype=bool)
+    for body in group:
+        others[6 * body : 6 * body + 6] = False
+    return int((np.linalg.svd(motions[others], compute_uv=False) > 1e-6).sum()) < motions.shape[1]
+
+
+def _controlled(model: Model, q: np.ndarray) -> int:
+    """How many freedoms the actuated joints determine: the rank of their rates over the allowed motions."""
+    if not model.topology.loops:
+        return model.nu
+    jacobian = model.closure(q)[1]
+    allowed = np.linalg.svd(jacobian)[2][_rank(jacobian) :].T
+    return _rank(allowed[model.driven]) if model.nu and allowed.size else 0
+
+
+def _notes(model: Model, states: list[np.ndarray], ranks: list[int], rank: int):
+    for q, found in zip(states, ranks, strict=True):
+        if found < rank:
+            shown = State(model, q, np.zeros(model.nv))
+            yield f"special pose with {rank - found} more freedoms: {shown}"

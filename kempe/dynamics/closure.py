@@ -1,0 +1,242 @@
+"""Closures: the equations of joints that close loops, each in the joint's own axes, with their exact rates.
+
+With R and p the orientation and place of frame b seen from frame a of the joint, and w and u their rates in a's axes,
+
+    dR/dt = [w] R,    dp/dt = u,
+
+a joint keeps 6 minus its freedoms at zero: places p_i that it holds, entries R_ij that vanish while two axes are at
+right angles, or the skew part of R where it does not turn at all. Two of these have false solutions, an axis turned
+around and half a turn of a body that must not turn: `upright` tells them apart.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from kempe.dynamics.kinematics import Frame, at_place, frames, rates
+from kempe.dynamics.tree import Place, Tree
+from kempe.mechanism.bodies import Marker
+from kempe.mechanism.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    JointKind,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from kempe.mechanism.mechanism import Joint
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, symbols, to_sx
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a kind of joint holds: places along axes of a; entries of R; and whether it does not turn at all.
+
+    upright: the entry of R that must be positive, to tell an axis from its opposite.
+    """
+
+    places: tuple[int, ...] = ()
+    entries: tuple[tuple[int, int], ...] = ()
+    locked: bool = False
+    upright: tuple[int, int] | None = None
+
+
+ALIGNED = ((0, 2), (1, 2))  # b's z is across a's x and y
+ROWS: dict[type[JointKind], Rows] = {
+    Revolute: Rows((0, 1, 2), ALIGNED, upright=(2, 2)),
+    Prismatic: Rows((0, 1), locked=True),
+    Cylindrical: Rows((0, 1), ALIGNED, upright=(2, 2)),
+    Universal: Rows((0, 1, 2), ((0, 1),)),  # b's y is across a's x
+    Spherical: Rows((0, 1, 2)),
+    Planar: Rows((2,), ALIGNED, upright=(2, 2)),
+    Free: Rows(),
+    Fixed: Rows((0, 1, 2), locked=True),
+}
+
+
+@dataclass(frozen=True)
+class Relative:
+    """Frame b of a joint seen from frame a: orientation, place, and their rates w and u, all in a's axes."""
+
+    rotation: Matrix
+    position: Vector
+    spin: Vector
+    velocity: Vector
+
+
+def relative(a: Frame, b: Frame) -> Relative:
+    """Of two frames of the tree."""
+    rotation = a.rotation.T @ b.rotation
+    position = a.rotation.T @ (b.position - a.position)
+    spin = rotation @ b.omega - a.omega
+    velocity = rotation @ b.velocity - a.velocity - cross(a.omega, position)
+    return Relative(rotation, position, spin, velocity)
+
+
+def residual(kind: type[JointKind], seen: Relative, size: Scalar) -> list[Scalar]:
+    """phi of one closure: lengths divided by the mechanism's size."""
+    rows, r = ROWS[kind], seen.rotation
+    found = [seen.position[i] / size for i in rows.places]
+    found += [r[i, j] for i, j in rows.entries]
+    return found + _skew(r) if rows.locked else found
+
+
+def residual_rates(kind: type[JointKind], seen: Relative, size: Scalar) -> list[Scalar]:
+    """d phi / dt, linear in velocities."""
+    rows, r = ROWS[kind], seen.rotation
+    turned = np.stack([cross(seen.spin, column) for column in r.T], axis=1)  # dR/dt
+    found = [seen.velocity[i] / size for i in rows.places]
+    found += [turned[i, j] for i, j in rows.entries]
+    return found + _skew(turned) if rows.locked else found
+
+
+def upright(kind: type[JointKind], seen: Relative) -> Scalar:
+    """Positive where the closure is met as it should be, not by an axis turned around or by half a turn."""
+    rows, r = ROWS[kind], seen.rotation
+    if rows.locked:
+        return r[0, 0] + r[1, 1] + r[2, 2]
+    return r[rows.upright] if rows.upright is not None else 1.0
+
+
+def _skew(r: Matrix) -> list[Scalar]:
+    return [0.5 * (r[2, 1] - r[1, 2]), 0.5 * (r[0, 2] - r[2, 0]), 0.5 * (r[1, 0] - r[0, 1])]
+
+
+def row_names(joint: Joint) -> list[str]:
+    """What each row holds, in words: `C along x`, `C about y`."""
+    rows = ROWS[joint.type]
+    found = [f"{joint.name} along {AXES[i]}" for i in rows.places]
+    # R_ij is zero while axis i of a and axis j of b are at right angles: it answers to turns about the third axis.
+    found += [f"{joint.name} about {AXES[3 - i - j]}" for i, j in rows.entries]
+    return found + [f"{joint.name} about {axis}" for axis in AXES] if rows.locked else found
+
+
+# ---- all closures of a tree ------------------------------------------------------------------------------
+
+
+def seen_from(tree: Tree, found: list[Frame], joint: Joint) -> Relative:
+    """The two frames of a loop joint, relative to each other."""
+    ends = (at_place(found, joint_place(tree, joint, marker)) for marker in (joint.a, joint.b))
+    return relative(*ends)
+
+
+def joint_place(tree: Tree, joint: Joint, marker: Marker) -> Place:
+    """Where the joint's frame at one of its markers is."""
+    number = tree.topology.parent_of[marker.body]
+    start = tree.links[number].body if number >= 0 else ()
+    return Place(number, (*start, *joint.frame(marker, tree.values.__getitem__)))
+
+
+def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
+    """The residual of all loops."""
+    found = frames(tree, q, np.zeros(tree.topology.nv))
+    rows = [residual(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.loops]
+    return array(x for part in rows for x in part)
+
+
+def phi_rates(tree: Tree, q: Vector, v: Vector, size: Scalar) -> Vector:
+    """d phi / dt = J v."""
+    found = frames(tree, q, v)
+    rows = [residual_rates(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.loops]
+    return array(x for part in rows for x in part)
+
+
+def jacobian(tree: Tree, q: Vector, size: Scalar) -> ca.SX:
+    """J: d phi / dt = J v."""
+    v = symbols("v", tree.topology.nv)
+    return ca.jacobian(to_sx(phi_rates(tree, q, v, size)), to_sx(v))
+
+
+def bias(tree: Tree, q: Vector, v: Vector, size: Scalar) -> ca.SX:
+    """gamma = -(dJ/dt) v: what J vdot must be."""
+    free, direction = symbols("q", tree.topology.nq), ca.SX.sym("qdot", tree.topology.nq)
+    changed = ca.jtimes(to_sx(phi_rates(tree, free, v, size)), to_sx(free), direction)
+    old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(rates(tree, q, v)))
+    return -ca.substitute(changed, old, new)
+
+
+def uprights(tree: Tree, q: Vector) -> Vector:
+    """For every loop, whether it is closed as it should be: positive."""
+    found = frames(tree, q, np.zeros(tree.topology.nv))
+    return array(upright(loop.joint.type, seen_from(tree, found, loop.joint)) for loop in tree.topology.loops)
+
+
+# ---- coordinates of joints that were cut -----------------------------------------------------------------
+
+
+def measured(kind: type[JointKind], seen: Relative) -> list[Scalar]:
+    """The coordinates of a joint by the frames it joins, where it is closed; angles within half a turn either way."""
+    r, p = seen.rotation, seen.position
+    angle = lambda y, x: ca.atan2(y, x)  # noqa: E731
+    return {
+        Revolute: lambda: [angle(r[1, 0], r[0, 0])],
+        Prismatic: lambda: [p[2]],
+        Cylindrical: lambda: [angle(r[1, 0], r[0, 0]), p[2]],
+        Universal: lambda: [angle(r[2, 1], r[1, 1]), angle(r[0, 2], r[0, 0])],
+        Spherical: lambda: _quaternion(r),
+        Planar: lambda: [p[0], p[1], angle(r[1, 0], r[0, 0])],
+        Free: lambda: [*_quaternion(r), *p],
+        Fixed: list,
+    }[kind]()
+
+
+def measured_rates(kind: type[JointKind], seen: Relative) -> list[Scalar]:
+    """The velocities of a joint likewise, in the order of its v."""
+    r, w, u = seen.rotation, seen.spin, seen.velocity
+    own, moving = r.T @ w, r.T @ u  # in b's axes
+    return {
+        Revolute: lambda: [w[2]],
+        Prismatic: lambda: [u[2]],
+        Cylindrical: lambda: [w[2], u[2]],
+        Universal: lambda: [w[0], own[1]],
+        Spherical: lambda: [*own],
+        Planar: lambda: [u[0], u[1], w[2]],
+        Free: lambda: [*own, *moving],
+        Fixed: list,
+    }[kind]()
+
+
+def _quaternion(r: Matrix) -> list[Scalar]:
+    """w, x, y, z of a rotation, without branches: components from their squares, signs from the skew part; w >= 0."""
+    diagonal = r[0, 0], r[1, 1], r[2, 2]
+    squares = [
+        1 + diagonal[0] + diagonal[1] + diagonal[2],
+        1 + diagonal[0] - diagonal[1] - diagonal[2],
+        1 - diagonal[0] + diagonal[1] - diagonal[2],
+        1 - diagonal[0] - diagonal[1] + diagonal[2],
+    ]
+    sizes = [0.5 * ca.sqrt(ca.fmax(x, 0)) for x in squares]
+    signs = [ca.if_else(x < 0, -1, 1) for x in (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1])]
+    return [sizes[0], *(sign * x for sign, x in zip(signs, sizes[1:], strict=True))]
+
+
+def coordinates(tree: Tree, q: Vector) -> list[Vector]:
+    """Coordinates of every joint that closes a loop."""
+    found = frames(tree, q, np.zeros(tree.topology.nv))
+    return [array(measured(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.loops]
+
+
+def velocities(tree: Tree, q: Vector, v: Vector) -> list[Vector]:
+    """Velocities of every joint that closes a loop."""
+    found = frames(tree, q, v)
+    return [array(measured_rates(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.loops]
+
+
+def closure_size(tree: Tree) -> float:
+    """A length to measure gaps by: the largest distance between joints on one body."""
+    largest = 0.0
+    values = tree.topology.mechanism.parameters
+    places: dict = {}
+    for joint in tree.topology.mechanism.joints:
+        for marker in (joint.a, joint.b):
+            places.setdefault(marker.body, []).append(np.array(marker.origin(values.__getitem__), dtype=float))
+    for points in places.values():
+        spread = np.array(points)
+        largest = max(largest, float(np.linalg.norm(spread[:, None] - spread[None], axis=-1).max()))
+    return largest or 1.0

@@ -1,0 +1,151 @@
+"""Assembly: against circles that meet, on the branch asked for, with rates, by any joint's name; refusals in words."""
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.errors import NotClosed, StateError, TopologyError
+from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
+
+LENGTHS = (0.3, 1.0, 0.6, 1.0)
+
+
+def circles(center_a, radius_a, center_b, radius_b):
+    """The two points where circles meet."""
+    a, b = np.asarray(center_a, float), np.asarray(center_b, float)
+    apart = np.linalg.norm(b - a)
+    along = (radius_a**2 - radius_b**2 + apart**2) / (2 * apart)
+    height = np.sqrt(radius_a**2 - along**2)
+    unit = (b - a) / apart
+    middle = a + along * unit
+    side = np.array([-unit[1], unit[0]])
+    return middle + height * side, middle - height * side
+
+
+def angle(v):
+    return np.arctan2(v[1], v[0])
+
+
+def same(a, b):
+    return abs((a - b + np.pi) % (2 * np.pi) - np.pi)
+
+
+class TestFourBar:
+    def exact(self, crank):
+        """Angles of B, C and D for both ways to close."""
+        l1, l2, l3, l4 = LENGTHS
+        elbow = l1 * np.array([np.cos(crank), np.sin(crank)])
+        for knee in circles(elbow, l2, (l4, 0), l3):
+            coupler, rocker = angle(knee - elbow), angle(knee - np.array([l4, 0]))
+            yield {"B": coupler - crank, "D": rocker, "C": rocker - coupler}
+
+    @pytest.mark.parametrize("crank", np.linspace(-3, 3, 7))
+    def test_both_assemblies_are_those_of_two_circles(self, crank):
+        model = four_bar().compile()
+        found = model.assemblies({"A": crank})
+        exact = list(self.exact(crank))
+        assert len(found) == 2
+        for assembly in found:
+            best = min(max(same(assembly.state[n], x) for n, x in angles.items()) for angles in exact)
+            assert best < 1e-12
+            assert np.abs(model.residual(assembly.state.q)).max() < 1e-13
+
+    def test_near_and_branch_choose_between_them(self):
+        model = four_bar().compile()
+        exact = sorted(self.exact(1.0), key=lambda angles: angles["D"])
+        low = model.assemble({"A": 1.0}, near={"D": exact[0]["D"] + 0.3, "B": exact[0]["B"]})
+        high = model.assemble({"A": 1.0}, near={"D": exact[1]["D"] - 0.3, "B": exact[1]["B"]})
+        assert same(low["D"], exact[0]["D"]) < 1e-12
+        assert same(high["D"], exact[1]["D"]) < 1e-12
+        for state in (low, high):
+            sign = int(np.sign(np.sin(state["C"])))
+            assert same(model.assemble({"A": 1.0}, branch={"C": sign})["D"], state["D"]) < 1e-12
+        for assembly in model.assemblies({"A": 1.0}):
+            assert same(model.assemble({"A": 1.0}, branch=assembly.label)["D"], assembly.state["D"]) < 1e-12
+
+    def test_values_of_cut_joints_may_be_given(self):
+        model = four_bar().compile()
+        assert list(model.cut) == ["C"]
+        state = model.assemble({"C": 0.9})
+        assert state["C"] == pytest.approx(0.9, abs=1e-12)
+        assert np.abs(model.residual(state.q)).max() < 1e-13
+
+    def test_rates_of_any_joint(self):
+        model = four_bar().compile()
+        state = model.assemble({"A": 1.0}, near={"D": 1.4}, rates={"A": 2.0})
+        assert np.abs(model.closure(state.q)[1] @ state.v).max() < 1e-12
+        step = 1e-6
+        ahead, behind = (model.assemble({"A": 1.0 + s * 2 * step}, near=state) for s in (1, -1))
+        for name in "BCD":
+            assert state.rate(name) == pytest.approx((ahead[name] - behind[name]) / (2 * step), abs=1e-8)
+        by_cut = model.assemble({"A": 1.0}, near={"D": 1.4}, rates={"C": state.rate("C")})
+        np.testing.assert_allclose(by_cut.v, state.v, atol=1e-10)
+
+    def test_what_is_out_of_reach_is_said(self):
+        model = four_bar().compile()
+        with pytest.raises(NotClosed, match=r"stays open by .* m at C; nearest to what was given it closes with D = "):
+            model.assemble({"D": 0.0})
+        with pytest.raises(NotClosed, match="cannot go together"):
+            model.assemble({"A": 1.0}, rates={"A": 1.0, "D": -5.0})
+        with pytest.raises(NotClosed, match="there is no assembly 'up'"):
+            model.assemble({"A": 1.0}, branch="up")
+        with pytest.raises(StateError, match="1 freedoms are left"):
+            model.assemblies()
+        with pytest.raises(StateError, match="there is no joint 'X'"):
+            model.assemble({"X": 1.0})
+
+    def test_dynamics_of_loops_are_refused_in_a_sentence(self):
+        model = four_bar().compile()
+        state = model.assemble({"A": 1.0})
+        for call in (lambda: model.forward_dynamics(state.q, state.v), lambda: model.simulate(state, 1.0)):
+            with pytest.raises(TopologyError, match=r"has closed loops \(C\)"):
+                call()
+
+    def test_whichever_joint_is_cut_the_assembly_is_the_same(self):
+        answers = []
+        for cut in "BCD":
+            model = four_bar().compile(cut=[cut])
+            near = {"A": 1.0, "B": -0.65, "D": 1.4} if cut == "C" else {"A": 1.0, "B": -0.65, "C": 0.75, "D": 1.4}
+            state = model.assemble({"A": 1.0}, near=near)
+            answers.append([state[name] for name in "ABCD"])
+        for other in answers[1:]:
+            assert max(same(a, b) for a, b in zip(answers[0], other, strict=True)) < 1e-11
+
+
+def test_the_3_rrr_against_circles():
+    """Each leg by itself: the tip of the platform's corner, and two bars that meet there."""
+    model = three_rrr().compile()
+    state = model.assemble({}, near={"A0": 1.0, "A1": 2.5, "A2": 4.5, "B0": -1.5, "B1": -1.5, "B2": -1.5})
+    assert np.abs(model.residual(state.q)).max() < 1e-13
+    for k in range(3):
+        pivot = model.pose(f"upper{k}", state.q)[1][:2]
+        corner = model.pose(f"lower{k}.end", state.q)[1][:2]
+        knees = circles(pivot, 0.4, corner, 0.6)
+        own = model.pose(f"upper{k}.end", state.q)[1][:2]
+        assert min(np.linalg.norm(own - knee) for knee in knees) < 1e-12
+
+
+@pytest.mark.parametrize("build", [bricard, sarrus, scissor_lift, lambda: stewart("UPS"), lambda: stewart("SPS")])
+def test_any_mechanism_closes_from_a_poor_start(build):
+    model = build().compile()
+    start = model.random_state(3)
+    state = model.assemble(near=start)
+    assert np.abs(model.residual(state.q)).max() < 1e-13
+    assert (model.closure(state.q)[2] > 0).all()
+
+
+def test_the_stewart_platform_at_given_leg_lengths():
+    model = stewart("UPS").compile()
+    home = model.assemble(near={f"P{k}": 0.3 for k in range(6)})
+    lengths = {f"P{k}": home[f"P{k}"] + 0.01 * (-1) ** k for k in range(6)}
+    state = model.assemble(lengths, near=home)
+    for name, x in lengths.items():
+        assert state[name] == pytest.approx(x, abs=1e-13)
+    assert np.abs(model.residual(state.q)).max() < 1e-13
+
+
+def test_states_show_joints_that_were_cut():
+    model = four_bar().compile()
+    state = model.assemble({"A": 1.0}, rates={"A": 1.0})
+    assert "C" in state._repr_html_()
+    assert isinstance(kp.State, type)

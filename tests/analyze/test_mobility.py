@@ -1,0 +1,68 @@
+"""Mobility of mechanisms whose freedom is known."""
+
+import numpy as np
+import pytest
+
+from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
+from tests.simulate.mechanisms import double_pendulum
+
+KNOWN = {
+    "four-bar": (four_bar, 1, -2),
+    "3-RRR": (three_rrr, 3, -3),
+    "Bricard": (bricard, 1, 0),
+    "6-UPS": (lambda: stewart("UPS"), 6, 6),
+    "6-SPS": (lambda: stewart("SPS"), 12, 12),
+    "Sarrus": (sarrus, 1, 0),
+    "scissor lift": (scissor_lift, 1, -5),
+    "double pendulum": (double_pendulum, 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_freedom_by_rank_and_by_counting(name):
+    build, freedom, gruebler = KNOWN[name]
+    found = build().mobility()
+    assert (found.freedom, found.gruebler) == (freedom, gruebler)
+    assert len(found.redundant) == freedom - gruebler
+
+
+def test_the_four_bar_by_name():
+    found = four_bar().mobility()
+    assert found.redundant == ("C about x", "C about y", "C along z")
+    assert set(found.undetermined) == {f"{j} {d}" for j in "ABCD" for d in ("about x", "about y", "along z")}
+    assert found.unique == ()
+    assert found.actuation == "exact: 1 actuated, 1 to control"
+    assert "freedom 1 by rank, -2 by Gruebler's count" in str(found)
+
+
+def test_reactions_of_a_tree_and_of_the_stewart_platform_are_unique():
+    assert double_pendulum().mobility().unique == ("shoulder", "elbow")
+    assert len(stewart("UPS").mobility().unique) == 18
+
+
+def test_legs_between_balls_spin_by_themselves():
+    """Barrel and rod of a leg turn together about it."""
+    found = stewart("SPS").mobility()
+    assert found.spins == tuple(f"barrel{k} with rod{k}" for k in range(6))
+    assert stewart("UPS").mobility().spins == ()
+    assert found.controlled == 6
+    assert "too few: 6 actuated, 12 to control" in found.actuation
+    assert stewart("UPS").mobility().actuation == "exact: 6 actuated, 6 to control"
+
+
+def test_redundant_actuators():
+    m = four_bar()
+    object.__setattr__(m.joints[3], "actuated", (True,))
+    assert m.mobility().actuation == "redundant: 2 actuated, 1 to control"
+
+
+def test_a_parallelogram_is_special_where_it_lies_flat():
+    from kempe.analyze.mobility import constraints
+
+    model = four_bar((0.5, 1.0, 0.5, 1.0)).compile()
+    ranks = []
+    for angle in (0.0, 1.0):
+        state = model.assemble({"A": angle}, near={"A": angle, "B": -angle, "D": angle})
+        sizes = np.linalg.svd(constraints(model, state.q)[0], compute_uv=False)
+        ranks.append(int((sizes > 1e-8 * sizes[0]).sum()))
+    assert ranks[0] == ranks[1] - 1
