@@ -26,7 +26,18 @@ MAY_IMPORT = {
     "analyze": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "control": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "results": {"model", "mechanism", "errors", "whole"},
-    "simulate": {"results", "control", "model", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
+    "simulate": {
+        "analyze",
+        "results",
+        "control",
+        "model",
+        "compiler",
+        "dynamics",
+        "topology",
+        "mechanism",
+        "spatial",
+        "errors",
+    },
     "view": {"model", "mechanism", "topology", "spatial", "errors", "whole"},
     "gallery": {"results", "control", "model", "compiler", "dynamics", "mechanism", "spatial", "errors", "whole"},
     "commands": {
@@ -49,7 +60,8 @@ MAY_IMPORT = {
 # Methods that hand an object on to later stages; they import when they are called.
 DOORS = {
     "mechanism/mechanism.py": {"analyze", "check", "model", "topology"},
-    "model/model.py": {"analyze", "simulate", "results", "control"},
+    "model/model.py": {"simulate", "results", "control"},
+    "model/loops.py": {"analyze", "simulate", "results", "control"},
     "model/state.py": {"view"},
     "results/trajectory.py": {"view"},
 }

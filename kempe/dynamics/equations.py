@@ -179,6 +179,13 @@ def _loop_velocities(eq: Equations, tree, q, v):
     return (array(x for part in closure.velocities(tree, q, v) for x in part),)
 
 
+def _loop_velocity_bias(eq: Equations, tree, q, v):
+    free, direction = symbols("q", eq.topology.nq), ca.SX.sym("qdot", eq.topology.nq)
+    changed = ca.jtimes(to_sx(_loop_velocities(eq, tree, free, v)[0]), to_sx(free), direction)
+    old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(kinematics.rates(tree, q, v)))
+    return (ca.substitute(changed, old, new),)
+
+
 def _loop_matrix(eq: Equations, tree, q):
     v = symbols("v", eq.topology.nv)
     return (ca.jacobian(to_sx(_loop_velocities(eq, tree, q, v)[0]), to_sx(v)),)
@@ -264,6 +271,7 @@ FUNCTIONS = {
     "loop_bias": Function(("q", "v"), ("gamma",), VECTOR, _loop_bias),
     "loop_coordinates": Function(("q",), ("coordinates",), VECTOR, _loop_coordinates),
     "loop_velocities": Function(("q", "v"), ("velocities",), VECTOR, _loop_velocities),
+    "loop_velocity_bias": Function(("q", "v"), ("bias",), VECTOR, _loop_velocity_bias),
     "loop_matrix": Function(("q",), ("L",), MATRIX, _loop_matrix),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),

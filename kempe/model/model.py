@@ -1,7 +1,7 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -22,12 +22,11 @@ from kempe.errors import MechanismError, StateError, TopologyError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks
-from kempe.model.coordinates import Coordinates
+from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
 from kempe.topology.tree import topology
 
 if TYPE_CHECKING:
-    from kempe.analyze.assembly import Assembly
     from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.stepper import Stepper
@@ -62,7 +61,7 @@ def compile_model(
     )
 
 
-class Model(Coordinates):
+class Model(Loops):
     """A compiled mechanism.
 
     q (nq) and v (nv) are the coordinates and velocities of its tree, tau (nu) the efforts of actuated freedoms; all
@@ -107,15 +106,6 @@ class Model(Coordinates):
     def counts(self) -> Counts:
         """Operations of one evaluation of forward dynamics."""
         return count(self.program("forward_dynamics"))
-
-    @cached_property
-    def dof(self) -> int:
-        """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
-        if not self.topology.loops:
-            return self.nv
-        from kempe.analyze.mobility import tree_freedom
-
-        return tree_freedom(self)
 
     def cite(self) -> str:
         """The papers behind the equations in use."""
@@ -184,51 +174,6 @@ class Model(Coordinates):
         if p is not None:
             raise StateError("this model keeps no parameters as inputs; compile it with parameters=[...]")
         return kernel(*arguments)
-
-    # ---- loops -----------------------------------------------------------------------------------------
-
-    def residual(self, q, p=None) -> np.ndarray:
-        """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
-        divided by the mechanism's size."""
-        return self._call("residual", q, p=p)
-
-    def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
-        """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
-        by an axis turned around or half a turn."""
-        return self._call("closure", q, p=p)
-
-    def loop_bias(self, q, v, p=None) -> np.ndarray:
-        """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
-        return self._call("loop_bias", q, v, p=p)
-
-    def loop_coordinates(self, q, p=None) -> np.ndarray:
-        """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
-        return self._call("loop_coordinates", q, p=p)
-
-    def loop_velocities(self, q, v, p=None) -> np.ndarray:
-        """Velocities of the joints that close loops, one joint after the other."""
-        return self._call("loop_velocities", q, v, p=p)
-
-    def loop_matrix(self, q, p=None) -> np.ndarray:
-        """L: the velocities of the joints that close loops are L v."""
-        return self._call("loop_matrix", q, p=p)
-
-    def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
-                 branch=None) -> State:  # fmt: skip
-        """A closed state with the given joint values and rates, by the names of any joints, cut or not.
-
-        near: values, or a state, to stay close to. branch: a label of `assemblies`, or a dict of joint names and the
-        signs that the sines of their angles shall have.
-        """
-        from kempe.analyze.assembly import assemble
-
-        return assemble(self, values or {}, near, rates or {}, branch)
-
-    def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
-        """All ways to close the loops with the given joint values that were found from many starts, with labels."""
-        from kempe.analyze.assembly import assemblies
-
-        return assemblies(self, values or {}, starts)
 
     def _open_only(self, what: str) -> None:
         if self.topology.loops:

@@ -42,6 +42,8 @@ def _span(values: np.ndarray) -> str:
 
 def energy_kept(run: "Trajectory") -> str:
     """How far total energy drifted where nothing adds or takes any; else how far power is from adding up."""
+    if np.isnan(run.u).any():
+        return "efforts are not known"
     power, energy = run.power, run.energy
     if not (power.actuators.any() or power.dampers.any() or power.loads.any() or power.stops.any()):
         drift = np.abs(energy.total - energy.total[0]).max()

@@ -95,6 +95,8 @@ class Trajectory:
         if isinstance(key, str):
             if key in self.z_names:
                 return self.z[:, self.z_names.index(key)]
+            if key in self.model.cut:
+                return self._cut(key, self._cut_coordinates, 0)
             return self._named(COORDINATE, self.q, key, more=self.z_names)
         if isinstance(key, slice):
             return self._rows(self._times_to_rows(key))
@@ -108,10 +110,16 @@ class Trajectory:
 
     def rate(self, name: str) -> np.ndarray:
         """Velocities of a joint, (n,) or (n, k), or of one freedom by its full name, such as "hook.wx"."""
+        if name in self.model.cut:
+            return self._cut(name, self.model.loop_velocities(self.q, self.v, p=self.inputs), 1)
         return self._named(RATE, self.v, name)
 
     def acceleration(self, name: str) -> np.ndarray:
         """Accelerations of a joint, or of one freedom."""
+        if name in self.model.cut:
+            bias = self.model.loop_velocity_bias(self.q, self.v, p=self.inputs)
+            matrix = self.model.loop_matrix(self.q, p=self.inputs)
+            return self._cut(name, np.einsum("nij,nj->ni", matrix, self.a) + bias, 1)
         return self._named(ACCELERATION, self.a, name)
 
     def torque(self, name: str) -> np.ndarray:
@@ -127,6 +135,21 @@ class Trajectory:
             has = ", ".join(self.model.limited_names) or "none"
             raise StateError(f"{name!r} has no limits, so it has no stops; limits have: {has}")
         return self._named(STOP, self.stops, name)
+
+    @cached_property
+    def _cut_coordinates(self) -> np.ndarray:
+        """Coordinates of joints that close loops; angles go on where they were measured within half a turn."""
+        found = self.model.loop_coordinates(self.q, p=self.inputs)
+        for loop in self.model.topology.loops:
+            kind, (at, _) = loop.joint.type, self.model.cut[loop.joint.name]
+            if len(kind.q_names) == len(kind.units):
+                for k, unit in zip(range(at.start, at.stop), kind.units, strict=True):
+                    found[:, k] = np.unwrap(found[:, k]) if unit == "rad" else found[:, k]
+        return found
+
+    def _cut(self, name: str, values: np.ndarray, which: int) -> np.ndarray:
+        at = self.model.cut[name][which]
+        return values[:, at.start] if at.stop - at.start == 1 else values[:, at]
 
     @cached_property
     def _found(self) -> dict[str, dict[str, list[int]]]:
@@ -198,7 +221,9 @@ class Trajectory:
     @cached_property
     def closure(self) -> np.ndarray:
         """The largest residual of the loops in each row; zero for a tree, which has none."""
-        return np.zeros(len(self))
+        if not self.model.topology.loops:
+            return np.zeros(len(self))
+        return np.abs(self.model.residual(self.q, p=self.inputs)).max(axis=1)
 
     # ---- any time, any part ----------------------------------------------------------------------------
 

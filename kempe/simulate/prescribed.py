@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kempe.analyze.kinematics import follow
 from kempe.control.motion import Motion
 from kempe.errors import StateError
 from kempe.model.model import Model
@@ -11,15 +12,29 @@ from kempe.results.trajectory import Trajectory
 from kempe.simulate.run import output_times
 
 
+def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:
+    """See `Model.motion`."""
+    t = _instants(motion, output, "motion")
+    if model.topology.loops:
+        q, v, a = follow(model, motion.names, motion.at, t, start)
+    else:
+        q, v, a = motion.on(model, start, t=t)
+    done = Outcome(FINISHED, float(t[-1]), (), f"{t[-1]:g} s of motion, without efforts")
+    return Trajectory(model, t, q, v, a, np.full((len(t), model.nu), np.nan), outcome=done)
+
+
+def _instants(motion: Motion, output, what: str) -> np.ndarray:
+    if not isinstance(motion, Motion):
+        raise StateError(f"{what} takes a motion such as kp.motions.cycloidal(...), not {type(motion).__name__}")
+    if not np.isfinite(motion.duration):
+        raise StateError(f"{what}: this motion never ends; give it a duration")
+    t = np.minimum(output_times(0.0, motion.duration, output), motion.duration)
+    return np.append(t, motion.duration) if t[-1] < motion.duration and np.ndim(output) == 0 else t
+
+
 def prescribed(model: Model, motion: Motion, start: State | None, output, p) -> Trajectory:
     """See `Model.inverse_dynamics`."""
-    if not isinstance(motion, Motion):
-        raise StateError("inverse_dynamics takes q, v and a, or a motion such as kp.motions.cycloidal(...)")
-    if not np.isfinite(motion.duration):
-        raise StateError("inverse_dynamics: this motion never ends; give it a duration")
-    t = np.minimum(output_times(0.0, motion.duration, output), motion.duration)
-    if t[-1] < motion.duration and np.ndim(output) == 0:
-        t = np.append(t, motion.duration)
+    t = _instants(motion, output, "inverse_dynamics")
     q, v, a = motion.on(model, start, t=t)
     u = model.inverse_dynamics(q, v, a, p)
     done = Outcome(FINISHED, float(t[-1]), (), f"inverse dynamics of {t[-1]:g} s of motion")

@@ -1,0 +1,86 @@
+"""What a model knows of its loops: residual, Jacobian and bias, joints that were cut, assembly, kinematics."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kempe.model.coordinates import Coordinates
+from kempe.model.state import State
+
+if TYPE_CHECKING:
+    from kempe.analyze.assembly import Assembly
+    from kempe.control.motion import Motion
+    from kempe.results.trajectory import Trajectory
+
+
+class Loops(Coordinates, ABC):
+    """The part of a model that is about closed loops."""
+
+    @abstractmethod
+    def _call(self, kernel, *arguments, p=None) -> Any:
+        """Runs a function of the model."""
+
+    @cached_property
+    def dof(self) -> int:
+        """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
+        if not self.topology.loops:
+            return self.nv
+        from kempe.analyze.mobility import tree_freedom
+
+        return tree_freedom(self)  # type: ignore[arg-type]
+
+    def residual(self, q, p=None) -> np.ndarray:
+        """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
+        divided by the mechanism's size."""
+        return self._call("residual", q, p=p)
+
+    def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
+        """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
+        by an axis turned around or half a turn."""
+        return self._call("closure", q, p=p)
+
+    def loop_bias(self, q, v, p=None) -> np.ndarray:
+        """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
+        return self._call("loop_bias", q, v, p=p)
+
+    def loop_coordinates(self, q, p=None) -> np.ndarray:
+        """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
+        return self._call("loop_coordinates", q, p=p)
+
+    def loop_velocities(self, q, v, p=None) -> np.ndarray:
+        """Velocities of the joints that close loops, one joint after the other."""
+        return self._call("loop_velocities", q, v, p=p)
+
+    def loop_velocity_bias(self, q, v, p=None) -> np.ndarray:
+        """Accelerations of the joints that close loops, where those of the tree are zero."""
+        return self._call("loop_velocity_bias", q, v, p=p)
+
+    def loop_matrix(self, q, p=None) -> np.ndarray:
+        """L: the velocities of the joints that close loops are L v."""
+        return self._call("loop_matrix", q, p=p)
+
+    def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
+                 branch=None) -> State:  # fmt: skip
+        """A closed state with the given joint values and rates, by the names of any joints, cut or not.
+
+        near: values, or a state, to stay close to. branch: a label of `assemblies`, or a dict of joint names and the
+        signs that the sines of their angles shall have.
+        """
+        from kempe.analyze.assembly import assemble
+
+        return assemble(self, values or {}, near, rates or {}, branch)  # type: ignore[arg-type]
+
+    def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
+        """All ways to close the loops with the given joint values that were found from many starts, with labels."""
+        from kempe.analyze.assembly import assemblies
+
+        return assemblies(self, values or {}, starts)  # type: ignore[arg-type]
+
+    def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
+        """All joints and bodies along a motion of some joints, cut or not, on the branch of `start`; no efforts."""
+        from kempe.simulate.prescribed import kinematic
+
+        return kinematic(self, motion, start, output)  # type: ignore[arg-type]
