@@ -8,6 +8,8 @@ from math import isfinite, pi
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kempe.commands.subject import Subject
 from kempe.errors import StateError
 from kempe.model.model import Model
@@ -114,7 +116,8 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     folder.mkdir(parents=True, exist_ok=True)
     points = subject.entry.points if subject.entry else ()
     files = [found.save(folder / "run.npz"), found.save(folder / "run.csv")]
-    for kind in ("overview", "power"):
+    known = not np.isnan(found.u).any()
+    for kind in ("overview", "power") if known else ("overview",):
         found.plot(kind, folder / f"{kind}.png")
         files.append(folder / f"{kind}.png")
     files.append(found.strip(folder / "strip.png", points=points))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kempe.gallery import puma, trees
+from kempe.gallery import loops, puma, trees
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
@@ -74,6 +74,55 @@ ENTRIES = {
             trees.spin,
             20.0,
             "spun about its middle axis, it turns over again and again",
+        ),
+        Entry(
+            "four-bar",
+            "a crank-rocker: three bars and the ground",
+            "Saha and Schiehlen (2001)",
+            loops.four_bar,
+            loops.turn_crank,
+            4.0,
+            "one turn of the crank",
+            ("coupler.pen",),
+        ),
+        Entry(
+            "slider-crank",
+            "crank, rod and piston",
+            "Kempe",
+            loops.slider_crank,
+            loops.turn_engine,
+            4.0,
+            "two turns of the crank",
+        ),
+        Entry(
+            "3-rrr",
+            "a plane platform on three legs of two bars",
+            "Koul, Shah, Saha and Manivannan (2014); sizes from ReDySim",
+            loops.three_rrr,
+            loops.sway,
+            4.0,
+            "its three motors swing, a third of a period apart",
+            ("platform.origin",),
+        ),
+        Entry(
+            "stewart",
+            "a Gough-Stewart platform with universal joints below and balls above",
+            "Kempe",
+            loops.stewart,
+            loops.heave,
+            4.0,
+            "its legs swing in pairs",
+            ("platform.origin",),
+        ),
+        Entry(
+            "bricard",
+            "six hinges in a ring that by counting should not move",
+            "the multibody benchmarks, problem A04",
+            loops.bricard,
+            loops.fold,
+            6.0,
+            "it folds and unfolds",
+            ("bar3.end",),
         ),
     )
 }

@@ -21,7 +21,7 @@ def summary(run: "Trajectory") -> str:
     steps = f"{s.steps} steps" + (f" ({s.rejected} refused)" if s.rejected else "")
     worked = f"{steps}, {s.evaluations} evaluations, {s.seconds:.3g} s of wall time"
     facts = [
-        ("mechanism", f"{run.model.mechanism.name}, by {run.model.formulation}"),
+        ("mechanism", run.model.mechanism.name + (f", by {run.model.formulation}" if s.method else "")),
         ("time", f"{run.start:g} to {run.end:g} s, {len(run)} row{'s' * (len(run) != 1)}"),
         ("method", f"{s.method}, {worked}" if s.method else "not simulated"),
         ("outcome", str(run.outcome) or run.outcome.kind),

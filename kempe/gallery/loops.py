@@ -1,0 +1,141 @@
+"""Closed mechanisms with their default motions: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard."""
+
+from math import pi
+
+import numpy as np
+
+from kempe.control import motions
+from kempe.mechanism.bodies import Body
+from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import Model
+from kempe.results.trajectory import Trajectory
+
+DOWN = (0.0, -9.81, 0.0)
+
+
+def four_bar() -> Mechanism:
+    """Paper 1: crank 0.3, coupler 1.0, rocker 0.6, ground 1.0 m; masses 1.5, 5 and 3 kg."""
+    m = Mechanism("four-bar", gravity=DOWN)
+    crank, coupler, rocker = (
+        m.rod(name, length=length, mass=mass)
+        for name, length, mass in (("crank", 0.3, 1.5), ("coupler", 1.0, 5.0), ("rocker", 0.6, 3.0))
+    )
+    m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True)
+    m.revolute("B", crank.end, coupler.start)
+    m.revolute("C", coupler.end, rocker.end)
+    m.revolute("D", m.ground.at(1.0, 0), rocker.start)
+    coupler.at(0.5, 0.2, 0.0, name="pen")
+    return m
+
+
+def turn_crank(model: Model, duration: float, **options) -> Trajectory:
+    """One turn, with its ends at rest."""
+    start = model.assemble({"A": pi / 2}, near={"D": 70 * pi / 180})
+    return model.motion(motions.cycloidal({"A": (pi / 2, 5 * pi / 2)}, duration), start=start, **options)
+
+
+def slider_crank() -> Mechanism:
+    """An engine: crank 0.1 m, rod 0.35 m, a piston on a rail."""
+    m = Mechanism("slider-crank", gravity=DOWN)
+    crank, rod = m.rod("crank", length=0.1, mass=1.0), m.rod("rod", length=0.35, mass=0.8)
+    piston = m.box("piston", (0.08, 0.06, 0.06), 0.5)
+    m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True)
+    m.revolute("B", crank.end, rod.start)
+    m.revolute("C", rod.end, piston.at(0, 0))
+    m.prismatic("rail", m.ground.at(0, 0), piston.at(0, 0), axis=(1, 0, 0))
+    return m
+
+
+def turn_engine(model: Model, duration: float, **options) -> Trajectory:
+    """Two turns of the crank."""
+    start = model.assemble({"A": 0.0}, near={"rail": 0.45})
+    return model.motion(motions.cycloidal({"A": (0.0, 4 * pi)}, duration), start=start, **options)
+
+
+def three_rrr() -> Mechanism:
+    """Paper 2, with ReDySim's numbers for what the text leaves out: base 1.0 m, legs of 0.4 m (3 kg) and 0.6 m (4 kg),
+    a triangular platform of 0.4 m (8 kg)."""
+    m = Mechanism("3-rrr", gravity=DOWN)
+    around = [(np.cos(a), np.sin(a)) for a in np.deg2rad([210.0, 330.0, 90.0])]
+    pivots, corners = 1.0 / np.sqrt(3) * np.array(around), 0.4 / np.sqrt(3) * np.array(around)
+    platform = m.plate("platform", corners, mass=8.0)
+    for k in range(3):
+        upper, lower = m.rod(f"upper{k + 1}", length=0.4, mass=3.0), m.rod(f"lower{k + 1}", length=0.6, mass=4.0)
+        m.revolute(f"A{k + 1}", m.ground.at(*pivots[k]), upper.start, actuated=True)
+        m.revolute(f"B{k + 1}", upper.end, lower.start)
+        m.revolute(f"C{k + 1}", lower.end, platform.at(*corners[k]))
+    return m
+
+
+def sway(model: Model, duration: float, **options) -> Trajectory:
+    """All three motors swing by 0.2 rad, a third of a period apart."""
+    near = {"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5}
+    start = model.assemble({}, near=near)
+    swings = [
+        motions.sinusoidal(
+            {f"A{k}": (start[f"A{k}"] - 0.2 * np.sin(phase), 0.2)}, 1 / duration, phase, duration=duration
+        )
+        for k, phase in ((1, 0.0), (2, 2 * pi / 3), (3, 4 * pi / 3))
+    ]
+    return model.motion(swings[0] & swings[1] & swings[2], start=start, **options)
+
+
+def stewart() -> Mechanism:
+    """A Gough-Stewart platform: six legs with universal joints below, balls above."""
+    m = Mechanism("stewart")
+    platform = m.cylinder("platform", length=0.05, radius=0.32, mass=20.0)
+    for k in range(6):
+        side = -1 if k % 2 else 1
+        low, high = (np.deg2rad(120 * (k // 2) + side * spread) for spread in (12.0, 48.0))
+        foot, head = (r * np.array([np.cos(a), np.sin(a), 0.0]) for r, a in ((0.6, low), (0.3, high)))
+        barrel, rod = m.cylinder(f"barrel{k + 1}", 0.6, 0.03, 3.0), m.cylinder(f"rod{k + 1}", 0.6, 0.02, 1.5)
+        m.universal(f"U{k + 1}", m.ground.at(*foot), barrel.at(0, 0, -0.3))
+        m.prismatic(f"P{k + 1}", barrel.at(0, 0, 0.25), rod.at(0, 0, -0.25), actuated=True)
+        m.spherical(f"S{k + 1}", rod.at(0, 0, 0.3), platform.at(head[0], head[1], -0.025))
+    return m
+
+
+def heave(model: Model, duration: float, **options) -> Trajectory:
+    """The legs swing in pairs, by 0.05 m: the platform heaves and tilts."""
+    start = model.assemble({f"P{k}": -0.2 for k in range(1, 7)})
+    legs = None
+    for k in range(1, 7):
+        phase = 2 * pi / 3 * ((k - 1) // 2)
+        name = f"P{k}"
+        one = motions.sinusoidal(
+            {name: (start[name] - 0.05 * np.sin(phase), 0.05)}, 1 / duration, phase, duration=duration
+        )
+        legs = one if legs is None else legs & one
+    assert legs is not None
+    return model.motion(legs, start=start, **options)
+
+
+def bricard() -> Mechanism:
+    """The rectangular Bricard linkage of the multibody benchmarks: six hinges that should not move, and do."""
+    corners = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
+    axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
+    m = Mechanism("bricard", gravity=DOWN)
+    chain: list[Body] = [m.ground]
+    for k in range(5):
+        chain.append(m.rod(f"bar{k + 1}", length=1.0, mass=1.0, radius=0.03))
+    chain.append(m.ground)
+    turns = [np.eye(3), *(_along(corners[k + 1] - corners[k]) for k in range(5)), np.eye(3)]
+    origins = [np.zeros(3), *corners[:5], np.zeros(3)]
+    for k in range(6):
+        a, b = (chain[n].at(*(turns[n].T @ (corners[k] - origins[n])), rotation=turns[n].T) for n in (k, k + 1))
+        m.revolute(f"J{k + 1}", a, b, axis=axes[k], actuated=k == 0)
+    return m
+
+
+def _along(direction: np.ndarray) -> np.ndarray:
+    """Axes of a rod that lies along a direction, as columns."""
+    x = direction / np.linalg.norm(direction)
+    y = np.roll(x, 1)
+    return np.column_stack([x, y, np.cross(x, y)])
+
+
+def fold(model: Model, duration: float, **options) -> Trajectory:
+    """The first hinge opens by 1 rad and closes again."""
+    start = model.assemble({"J1": 0.0})
+    there, back = (motions.cycloidal({"J1": ends}, duration / 2) for ends in ((0.0, 1.0), (1.0, 0.0)))
+    return model.motion(there.then(back), start=start, **options)
