@@ -66,11 +66,15 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
     for start in islice(_starts(model, task), STARTS):
         q, gap = solve(model, task, start)
         q = _unwound(model, q, task.q)
-        if gap <= CLOSED and _as_asked(model, q, signs):
+        if gap <= CLOSED and _keeps_limits(model, task, q) and _as_asked(model, q, signs):
             return _moving(model, q, rates)
         if best is None or gap < best[1]:
             best = q, gap
     assert best is not None
+    if best[1] <= CLOSED and not signs:
+        beyond = ", ".join(f"{n} = {best[0][k]:.6g} (limits {low:g} to {high:g})" for n, k, low, high in _limits(model)
+                           if not low <= best[0][k] <= high)  # fmt: skip
+        raise NotClosed(f"the loops close only beyond limits, as with {beyond or 'other joints'}")
     if best[1] <= CLOSED:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
         raise NotClosed(f"the loops close, but on no branch with {wanted}; assemblies(...) lists those there are")
@@ -83,7 +87,7 @@ def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assemb
     found: list[np.ndarray] = []
     for start in islice(_starts(model, task), starts):
         q, gap = solve(model, task, start)
-        if gap > CLOSED:
+        if gap > CLOSED or not _keeps_limits(model, task, q):
             continue
         if not found:
             _check_determined(model, task, q)
@@ -150,7 +154,7 @@ def _task(model: Model, values: Mapping, near) -> Task:
             )[0]
     inside = {name: x for name, x in values.items() if name not in model.cut}
     placed = model.state(inside)
-    q, free = start.copy(), np.ones(model.nv, dtype=bool)
+    q, free = _within_limits(model, start), np.ones(model.nv, dtype=bool)
     slices_q, slices_v = model.slices("q"), model.slices("v")
     for name in inside:
         q[slices_q[name]] = placed.q[slices_q[name]]
@@ -169,6 +173,28 @@ def _task(model: Model, values: Mapping, near) -> Task:
     return Task(q, free, np.array(rows, dtype=int), np.array(targets), np.array(turning, dtype=bool), tuple(values))
 
 
+def _limits(model: Model):
+    """Freedoms with limits: joint, place in q, low and high."""
+    for t in model.topology.tree:
+        for k, pair in enumerate(t.joint.limits):
+            if pair is not None:
+                yield t.joint.name, t.q.start + k, *pair
+
+
+def _within_limits(model: Model, q: np.ndarray) -> np.ndarray:
+    """The nearest coordinates that keep all limits."""
+    out = q.copy()
+    for _, k, low, high in _limits(model):
+        out[k] = min(max(out[k], low), high)
+    return out
+
+
+def _keeps_limits(model: Model, task: Task, q: np.ndarray) -> bool:
+    """Whether joints whose values were not given keep theirs."""
+    kept = 1e-9 * model.equations.closure_size
+    return all(low - kept <= q[k] <= high + kept for name, k, low, high in _limits(model) if name not in task.given)
+
+
 def _starts(model: Model, task: Task):
     """The start that was asked for, then others spread over all free coordinates, always the same ones."""
     yield task.q
@@ -181,6 +207,9 @@ def _starts(model: Model, task: Task):
             if task.free[t.v].any():
                 scale = np.array([1.0 if unit == "rad" else size for unit in _q_units(t.joint.type)])
                 q[t.q] = away[t.q] * scale
+        for name, k, low, high in _limits(model):  # spread over the whole way between limits
+            if name not in task.given and np.isfinite(low) and np.isfinite(high):
+                q[k] = rng.uniform(low, high)
         yield q
 
 

@@ -87,7 +87,8 @@ def mobility(model: Model) -> Mobility:
     undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
     touched = {n.rsplit(" ", 2)[0] for n in undetermined}
     motions = _right_null(matrix, rank)
-    controlled = _controlled(model, states[best])
+    # At some poses actuators fail; at general ones they control as much as they can.
+    controlled = max(_controlled(model, q) for q, found in zip(states, ranks, strict=True) if found == rank)
     return Mobility(
         m.name,
         freedom,

@@ -19,6 +19,7 @@ from kempe.spatial.moves import Moves, shift_of, turns_of
 if TYPE_CHECKING:
     from kempe.analyze.mobility import Mobility
     from kempe.check import Findings
+    from kempe.mechanism.strut import Strut
     from kempe.model import Model
     from kempe.topology.tree import Topology
 
@@ -202,6 +203,19 @@ class Mechanism:
             raise MechanismError(f"{kind} joint {name!r}: it takes {axes_taken} axes, not {len(joint.axes)}")
         self.joints.append(joint)
         return joint
+
+    def strut(
+        self, name: str, a: Marker, b: Marker, stroke: Iterable[float], mass=1.0, radius=None, axis=None, **options
+    ) -> "Strut":
+        """A cylinder between two points: barrel, rod, slider and end joints. The coordinate of joint `name` is its length.
+
+        stroke: shortest and longest length, which become limits. mass: of both, or of barrel and rod. axis: for plane
+        mechanisms, the direction of the pins at both ends; without it, a universal joint at a and a ball at b. Options
+        are those of the slider, which is actuated unless said otherwise.
+        """
+        from kempe.mechanism.strut import strut
+
+        return strut(self, name, a, b, stroke, mass, radius, axis, **options)
 
     # ---- loads -----------------------------------------------------------------------------------------
 

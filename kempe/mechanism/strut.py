@@ -1,0 +1,71 @@
+"""Struts: a hydraulic cylinder or linear actuator between two points, its bodies and joints in one call."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kempe.errors import MechanismError
+from kempe.mechanism.bodies import Body, Cylinder, Marker
+from kempe.mechanism.mechanism import Joint
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
+
+# Of the shortest length: how far the barrel reaches; of the stroke: how much of the rod stays inside at full length.
+REACH, INSIDE = 0.9, 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Strut:
+    """What a strut is made of. The slider has the strut's own name, and its coordinate is the strut's length."""
+
+    barrel: Body
+    rod: Body
+    foot: Joint
+    slider: Joint
+    head: Joint
+
+
+def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius, axis, **options: Any) -> Strut:
+    """See `Mechanism.strut`."""
+    where = f"strut {name!r}"
+    try:
+        shortest, longest = (float(x) for x in stroke)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{where}: stroke takes its shortest and longest length, not {stroke!r}") from error
+    if not 0 < shortest < longest:
+        raise MechanismError(f"{where}: its lengths {shortest:g} and {longest:g} must be positive and rising")
+    masses = (0.7 * mass, 0.3 * mass) if np.ndim(mass) == 0 else tuple(float(x) for x in mass)
+    if len(masses) != 2 or not all(x > 0 for x in masses):
+        raise MechanismError(
+            f"{where}: mass takes a number, or those of barrel and rod, that are positive; not {mass!r}"
+        )
+    radius = shortest / 20 if radius is None else float(radius)
+    barrel, rod = m.solid(f"{name} barrel"), m.solid(f"{name} rod")
+    # Both lie along their own z: the barrel begins at a, the rod ends at b.
+    own, reach = REACH * shortest, longest - shortest + INSIDE * shortest
+    barrel.add("tube", Cylinder(own, radius, masses[0]), at=(0, 0, own / 2))
+    rod.add("bar", Cylinder(reach, 0.6 * radius, masses[1]), at=(0, 0, -reach / 2))
+    if axis is None:
+        foot = m.universal(f"{name} foot", a, barrel.at(0, 0, 0))
+        head = m.spherical(f"{name} head", rod.at(0, 0, 0), b)
+    else:
+        turned = _across(np.asarray(axis, dtype=float), where)
+        foot = m.revolute(f"{name} foot", a, barrel.at(0, 0, 0, rotation=turned), axis=axis)
+        head = m.revolute(f"{name} head", rod.at(0, 0, 0, rotation=turned), b, axis=axis)
+    given = {"actuated": True, "limits": (shortest, longest), **options}
+    slider = m.prismatic(name, barrel.at(0, 0, 0), rod.at(0, 0, 0), **given)
+    return Strut(barrel, rod, foot, slider, head)
+
+
+def _across(axis: np.ndarray, where: str) -> np.ndarray:
+    """A marker's axes on a body whose z lies across an axis: at angle zero the strut points across it."""
+    if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
+        raise MechanismError(f"{where}: axis takes a direction such as (0, 0, 1), not {axis!r}")
+    y = axis / np.linalg.norm(axis)
+    first = np.eye(3)[int(np.abs(y).argmin())]
+    z = first - y * (y @ first)
+    z /= np.linalg.norm(z)
+    body = np.column_stack([np.cross(y, z), y, z])  # the body's axes in those of marker a
+    return body.T
