@@ -207,7 +207,7 @@ class Mechanism:
     def strut(
         self, name: str, a: Marker, b: Marker, stroke: Iterable[float], mass=1.0, radius=None, axis=None, **options
     ) -> "Strut":
-        """A cylinder between two points: barrel, rod, slider and end joints. The coordinate of joint `name` is its length.
+        """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
 
         stroke: shortest and longest length, which become limits. mass: of both, or of barrel and rod. axis: for plane
         mechanisms, the direction of the pins at both ends; without it, a universal joint at a and a ball at b. Options
