@@ -138,7 +138,9 @@ def constraints(model: Model, q: np.ndarray) -> tuple[np.ndarray, list[str]]:
     m, size = model.mechanism, model.equations.closure_size
     number = {body.name: k for k, body in enumerate(m.bodies)}
     values = m.parameters.__getitem__
-    poses = {body.name: model.pose(body.name, q) for body in (m.ground, *m.bodies)}
+    poses = {m.ground.name: (np.eye(3), np.zeros(3))}
+    for body, numbers in zip(m.bodies, model.body_poses(q), strict=True):
+        poses[body.name] = numbers[:9].reshape(3, 3), numbers[9:]
     origins = {name: position for name, (_, position) in poses.items()}
     rows, names = [], []
     for joint in m.joints:

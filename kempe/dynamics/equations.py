@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import closure, kinematics, recursions
-from kempe.dynamics.tree import Tree, build
+from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
 from kempe.topology.tree import Topology
@@ -195,6 +195,16 @@ def _rates(eq, tree, q, v):
     return (kinematics.rates(tree, q, v),)
 
 
+def _body_poses(eq: Equations, tree, q):
+    found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
+    placed = []
+    for body in eq.topology.mechanism.bodies:
+        number = eq.topology.parent_of[body]
+        frame = kinematics.at_place(found, Place(number, tree.links[number].body))
+        placed.append(np.concatenate([frame.rotation.ravel(), frame.position]))
+    return (np.stack(placed),)
+
+
 def _energy(eq, tree, q, v):
     found = kinematics.frames(tree, q, v)
     energies = kinematics.kinetic_energy(tree, found, v), kinematics.potential_energy(tree, found, q)
@@ -275,6 +285,7 @@ FUNCTIONS = {
     "loop_matrix": Function(("q",), ("L",), MATRIX, _loop_matrix),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
+    "body_poses": Function(("q",), ("poses",), MATRIX, _body_poses),
     "energy": Function(("q", "v"), ("kinetic", "potential"), SCALAR * 2, _energy),
     "energy_rate": Function(("q", "v", "a"), ("rate",), SCALAR, _energy_rate),
     "passive_power": Function(("q", "v"), ("dampers", "loads"), SCALAR * 2, _passive_power),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kempe.gallery import loops, puma, trees
+from kempe.gallery import excavator, loops, puma, trees
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
@@ -74,6 +74,16 @@ ENTRIES = {
             trees.spin,
             20.0,
             "spun about its middle axis, it turns over again and again",
+        ),
+        Entry(
+            "excavator",
+            "boom, stick and bucket with three cylinders: eleven bodies, four loops, three freedoms",
+            "after Koul, Shah, Saha and Manivannan (2014), Figure 1; sizes are ours",
+            excavator.excavator,
+            excavator.dig,
+            8.0,
+            "reaches out, draws the bucket in, and lifts it",
+            ("bucket.tooth",),
         ),
         Entry(
             "four-bar",

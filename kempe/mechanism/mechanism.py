@@ -205,7 +205,15 @@ class Mechanism:
         return joint
 
     def strut(
-        self, name: str, a: Marker, b: Marker, stroke: Iterable[float], mass=1.0, radius=None, axis=None, **options
+        self,
+        name: str,
+        a: Marker,
+        b: Marker,
+        stroke: Iterable[float],
+        mass: Numbers = 1.0,
+        radius=None,
+        axis=None,
+        **options,
     ) -> "Strut":
         """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
 

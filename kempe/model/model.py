@@ -286,6 +286,10 @@ class Model(Loops):
         """Rotation (columns are the marker's axes in world axes) and position."""
         return self._call(self._marker_kernel("pose", marker), q, p=p)
 
+    def body_poses(self, q, p=None) -> np.ndarray:
+        """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
+        return self._call("body_poses", q, p=p)
+
     def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """[omega; velocity of the marker's origin] in world axes."""
         return self._call(self._marker_kernel("twist", marker), q, v, p=p)

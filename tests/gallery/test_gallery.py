@@ -59,7 +59,7 @@ def test_the_crane_arrives_and_its_load_swings(runs):
     assert np.abs(run.rate("hook")).max() > 0.1
 
 
-FREEDOM = {"four-bar": 1, "slider-crank": 1, "3-rrr": 3, "stewart": 6, "bricard": 1}
+FREEDOM = {"excavator": 3, "four-bar": 1, "slider-crank": 1, "3-rrr": 3, "stewart": 6, "bricard": 1}
 
 
 @pytest.mark.parametrize("name", FREEDOM)
@@ -84,3 +84,16 @@ def test_the_bricard_folds_with_equal_angles(runs):
     state = model.assemble({"J1": 1.0}, near=run.at(2.9))
     half = model.assemble({"J1": 1.035028}, near=state)
     assert abs(half["J2"]) == pytest.approx(0.480621, abs=1e-5)
+
+
+def test_the_excavators_cylinders_are_as_long_as_the_way_between_their_pins(runs):
+    run = runs["excavator"]
+    boom = run.point("boom")[:, :2]
+    foot = np.array([0.35, -0.45])
+    turn = run["boom hinge"]
+    pin = boom + np.column_stack([2.5 * np.cos(turn) - 0.55 * np.sin(turn), 2.5 * np.sin(turn) + 0.55 * np.cos(turn)])
+    np.testing.assert_allclose(run["boom cylinder"], np.linalg.norm(pin - foot, axis=1), atol=1e-12)
+    for name, low, high in (("boom", 2.25, 3.0), ("stick", 2.35, 3.7), ("bucket", 1.7, 2.75)):
+        lengths = run[f"{name} cylinder"]
+        assert low <= lengths.min()
+        assert lengths.max() <= high

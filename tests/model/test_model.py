@@ -385,3 +385,13 @@ def test_a_mechanism_without_freedom():
     model = m.compile()
     assert model.forward_dynamics(np.zeros(0), np.zeros(0)).shape == (0,)
     assert model.energy(np.zeros(0), np.zeros(0))[0] == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_poses_of_all_bodies_are_those_of_each(seed):
+    m = random_tree(seed, 6)
+    model = m.compile()
+    q = model.random_state(seed).q
+    for body, numbers in zip(m.bodies, model.body_poses(q), strict=True):
+        rotation, position = model.pose(body, q)
+        np.testing.assert_allclose(numbers, [*rotation.ravel(), *position], atol=1e-13)
