@@ -146,12 +146,14 @@ def _task(model: Model, values: Mapping, near) -> Task:
         start = np.array(near.q, dtype=float)
     elif near:
         start = model.state({name: x for name, x in near.items() if name not in model.cut}).q
-        if any(name in model.cut for name in near):  # as near as that closes to what cut joints are wished to be
-            start = solve(
-                model,
-                _task(model, {n: x for n, x in near.items() if n in model.cut}, State(model, start, start)),
-                start,
-            )[0]
+        # As near as that closes to what angles of cut joints are wished to be; a quaternion is no angle to aim at.
+        aims = {
+            n: x
+            for n, x in near.items()
+            if n in model.cut and np.size(x) == model.cut[n][1].stop - model.cut[n][1].start
+        }
+        if aims:
+            start = solve(model, _task(model, aims, State(model, start, start)), start)[0]
     inside = {name: x for name, x in values.items() if name not in model.cut}
     placed = model.state(inside)
     q, free = _within_limits(model, start), np.ones(model.nv, dtype=bool)

@@ -12,6 +12,7 @@ from kempe.model.state import State
 
 if TYPE_CHECKING:
     from kempe.analyze.assembly import Assembly
+    from kempe.analyze.singularity import Singularity
     from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
 
@@ -84,3 +85,10 @@ class Loops(Coordinates, ABC):
         from kempe.simulate.prescribed import kinematic
 
         return kinematic(self, motion, start, output)  # type: ignore[arg-type]
+
+    def singularity(self, q, output=None) -> "Singularity":
+        """How near a closed state is to gaining freedoms (constraint), to moving with all actuators held (parallel,
+        type II), and to an output (a joint, body or marker) that cannot move in some direction (serial, type I)."""
+        from kempe.analyze.singularity import singularity
+
+        return singularity(self, np.asarray(q, dtype=float), output)  # type: ignore[arg-type]

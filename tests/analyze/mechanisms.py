@@ -3,6 +3,7 @@
 import numpy as np
 
 from kempe.mechanism.mechanism import Mechanism
+from tests.mechanisms import random_joint, random_rotation, random_tensor
 
 
 def four_bar(lengths=(0.3, 1.0, 0.6, 1.0), gravity=(0, -9.81, 0)) -> Mechanism:
@@ -95,3 +96,32 @@ def scissor_lift() -> Mechanism:
     m.prismatic("track", deck.at(-0.5, 0), slide.at(0, 0), axis=(1, 0, 0))
     m.revolute("slide pin", slide.at(0, 0), one.end)
     return m
+
+
+def random_ring(seed: int, kinds: tuple[str, ...], loops: int = 1) -> tuple[Mechanism, dict]:
+    """Chains of bodies from the ground, each closed to the ground again by a last joint, and a state at which they are
+    closed: the last marker is put where the chain ends there."""
+    rng = np.random.default_rng(seed)
+    m, near = Mechanism(f"ring {seed}", gravity=rng.normal(size=3) * 5), {}
+    ends = []
+    for loop in range(loops):
+        before = m.ground
+        for k, kind in enumerate(kinds[:-1]):
+            mass = rng.uniform(0.5, 2)
+            body = m.body(f"body{loop}{k}", mass, rng.normal(size=3) * 0.2, random_tensor(rng, mass))
+            a = before.at(*rng.normal(size=3) * 0.5, rotation=random_rotation(rng))
+            b = body.at(*rng.normal(size=3) * 0.5, rotation=random_rotation(rng))
+            joint = random_joint(m, rng, f"joint{loop}{k}", kind, a, b, False)
+            object.__setattr__(joint, "actuated", (loop == 0 and k == 0,) * len(joint.actuated))
+            before = body
+        ends.append(before)
+    tree = m.compile()
+    state = tree.random_state(seed + 1000)
+    near = {t.joint.name: state[t.joint.name] for t in tree.topology.tree}
+    for loop, last in enumerate(ends):
+        rotation, position = tree.pose(last, state.q)
+        place = rng.normal(size=3) * 0.5
+        a = m.ground.at(*(position + rotation @ place), rotation=rotation)
+        joint = random_joint(m, rng, f"last{loop}", kinds[-1], a, last.at(*place), False)
+        object.__setattr__(joint, "actuated", (False,) * len(joint.actuated))
+    return m, near

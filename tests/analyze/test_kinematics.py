@@ -5,7 +5,7 @@ import pytest
 
 import kempe as kp
 from kempe.errors import NotClosed, StateError
-from tests.analyze.mechanisms import four_bar, stewart, three_rrr
+from tests.analyze.mechanisms import four_bar, random_ring, stewart, three_rrr
 from tests.analyze.test_assembly import LENGTHS, circles
 
 
@@ -99,4 +99,43 @@ def test_the_stewart_platform_by_its_legs():
     np.testing.assert_allclose(np.gradient(places, run.t, axis=0)[3:-3], speeds[3:-3], atol=2e-3)
     np.testing.assert_allclose(
         rotations @ rotations.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (len(run), 3, 3)), atol=1e-12
+    )
+
+
+RINGS = {
+    "7R": (("revolute",) * 7, 1),
+    "RRPRRRR": (("revolute", "revolute", "prismatic", "revolute", "revolute", "revolute", "revolute"), 1),
+    "RUSR": (("revolute", "universal", "spherical", "revolute"), 1),
+    "RSCR": (("revolute", "spherical", "cylindrical", "revolute"), 1),
+    "RPlSR, twice": (("revolute", "planar", "spherical"), 2),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kinds", RINGS)
+def test_random_rings_go_along_their_freedom_and_back(kinds, seed):
+    """Spatial loops with no special sizes: the freedom is what counting says, and there and back leads to the start."""
+    m, near = random_ring(seed, *RINGS[kinds])
+    model = m.compile()
+    start = model.assemble(near=near)
+    assert np.abs(model.residual(start.q)).max() < 1e-13
+    found = m.mobility()
+    assert found.freedom == max(found.gruebler, found.freedom - len(found.redundant))
+    assert found.freedom == model.dof
+    if found.freedom != 1:
+        return
+    # The joint that moves most leads: others may be at their dead points.
+    moving = np.abs(np.linalg.svd(model.closure(start.q)[1])[2][-1])
+    lead = max(
+        (t for t in model.topology.tree if t.v.stop - t.v.start == 1), key=lambda t: moving[t.v.start]
+    ).joint.name
+    x = start[lead]
+    there, back = (kp.motions.cycloidal({lead: ends}, 1.0) for ends in ((x, x + 0.05), (x + 0.05, x)))
+    run = model.motion(there.then(back), start=start, output=0.02)
+    assert run.closure.max() < 1e-12
+    np.testing.assert_allclose(run.q[-1], run.q[0], atol=1e-9)
+    inner = slice(3, -3)
+    moving = model.difference(run.q[:-1], run.q[1:]) / np.diff(run.t)[:, None]
+    np.testing.assert_allclose(
+        moving[inner], ((run.v[1:] + run.v[:-1]) / 2)[inner], atol=2e-2 * (1 + np.abs(run.v).max())
     )
