@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "dynamics": {"topology", "mechanism", "spatial", "errors"},
     "check": {"dynamics", "topology", "mechanism", "spatial", "errors"},
     "model": {"check", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
-    "analyze": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
+    "analyze": {"model", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "control": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "results": {"model", "mechanism", "errors", "whole"},
     "simulate": {

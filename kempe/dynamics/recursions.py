@@ -327,5 +327,24 @@ def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
     return array(columns[j][i] for i in range(size) for j in range(len(columns))).reshape(np.shape(b))
 
 
+def eliminated(a: Matrix, b: Vector) -> Vector:
+    """a^-1 b for any square a whose rows and columns are in the order to be eliminated in; over floats or symbols."""
+    work, right = np.array(a, dtype=object), list(b)
+    size = len(work)
+    for k in range(size):
+        for i in range(k + 1, size):
+            if is_zero(work[i, k]):
+                continue
+            factor = work[i, k] / work[k, k]
+            for j in range(k + 1, size):
+                work[i, j] = work[i, j] - factor * work[k, j]
+            right[i] = right[i] - factor * right[k]
+    for k in range(size - 1, -1, -1):
+        for j in range(k + 1, size):
+            right[k] = right[k] - work[k, j] * right[j]
+        right[k] = right[k] / work[k, k]
+    return array(right)
+
+
 def _joined(parts: Sequence[Vector]) -> Vector:
     return np.concatenate(parts) if parts else zeros(0)

@@ -1,7 +1,7 @@
 """What a model knows of its loops: residual, Jacobian and bias, joints that were cut, assembly, kinematics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from kempe.model.state import State
 
 if TYPE_CHECKING:
     from kempe.analyze.assembly import Assembly
+    from kempe.analyze.closing import Closer
     from kempe.analyze.singularity import Singularity
     from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
@@ -92,3 +93,16 @@ class Loops(Coordinates, ABC):
         from kempe.analyze.singularity import singularity
 
         return singularity(self, np.asarray(q, dtype=float), output)  # type: ignore[arg-type]
+
+    def close(self, values: Mapping, near: State, rates: Mapping | None = None, accelerations: Mapping | None = None):
+        """q, v and a with loops closed on the branch of `near`, from values, rates and accelerations of joints of the
+        tree, by Newton's method in compiled code; `closer` is the same without names, for inner loops."""
+        from kempe.analyze.closing import close
+
+        return close(self, values, near, rates or {}, accelerations or {})  # type: ignore[arg-type]
+
+    def closer(self, names: Sequence[str], near: State) -> "Closer":
+        """Compiled closing for these joints: closer(q, x, xdot, xddot) gives q, v, a and the residual left."""
+        from kempe.analyze.closing import closer
+
+        return closer(self, tuple(names), near)  # type: ignore[arg-type]

@@ -1,0 +1,141 @@
+"""Closing in compiled code: Newton's method from a state nearby, for control loops, in microseconds.
+
+Pivots cannot be chosen while code runs. Which rows and columns of J are eliminated, and in which order, is chosen at a
+state by complete pivoting, and holds as long as the state stays near it; the answer's residual says whether it did.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from kempe.analyze.kinematics import accelerations, inputs, place, velocities
+from kempe.compiler.compose import Composer
+from kempe.compiler.kernel import Kernel
+from kempe.compiler.trace import trace
+from kempe.dynamics import closure
+from kempe.dynamics.kinematics import rates
+from kempe.dynamics.recursions import eliminated
+from kempe.errors import NotClosed, StateError
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.spatial.vectors import from_sx, to_sx
+
+STEPS = 4  # of Newton's method; each squares the error
+CLOSED = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Closer:
+    """Compiled closing for given joints: `closer(q, x, xdot, xddot)` gives q, v, a and the largest residual left.
+
+    names: the joints whose values, rates and accelerations are given, in this order.
+    """
+
+    model: Model
+    names: tuple[str, ...]
+    kernel: Kernel
+
+    def __call__(self, q, x, xdot, xddot):
+        """One state, or many with a leading axis; q is where to start, the last answer for instance."""
+        return self.kernel(q, x, xdot, xddot)
+
+
+def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
+    """Compiles closing for joints of the tree, of one coordinate each, around a closed state."""
+    given = inputs(model, names)
+    if len(given.cut_q):
+        raise StateError(f"close takes joints of the tree; {', '.join(n for n in names if n in model.cut)} was cut")
+    if list(given.order) != list(range(len(names))):
+        raise StateError("close: give each joint once")
+    free = np.setdiff1d(np.arange(model.nv), given.at_v)
+    jacobian = model.closure(near.q)[1]
+    rows, columns = _pivots(jacobian[:, free], len(free))
+    order = free[columns]
+    size, sizes = model.equations.closure_size, {"q": model.nq, "x": len(names)}
+    tree = model.equations.constant_tree
+
+    def solved(q, right):
+        matrix = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)[np.ix_(rows, order)]
+        return eliminated(matrix, right)
+
+    def spread(values):
+        full = np.zeros(model.nv, dtype=object)
+        full[order] = values
+        return full
+
+    def newton(q, x):
+        q, x = from_sx(q).astype(object), from_sx(x)
+        q[given.at_q] = x
+        step = spread(solved(q, -closure.phi(tree, q, size)[rows]))
+        moved = q + rates(tree, q, step)
+        parts = [t.joint.type().normalized(moved[t.q]) if len(t.joint.type.q_names) != len(t.joint.type.v_names)
+                 else moved[t.q] for t in model.topology.tree]  # fmt: skip
+        return {"q": to_sx(np.concatenate(parts))}
+
+    def motion(q, xdot, xddot):
+        q = from_sx(q)
+        full = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)
+        lead = full[np.ix_(rows, given.at_v)]
+        v, a = np.zeros(model.nv, dtype=object), np.zeros(model.nv, dtype=object)
+        v[given.at_v], a[given.at_v] = from_sx(xdot), from_sx(xddot)
+        v[order] = solved(q, -(lead @ from_sx(xdot)))
+        gamma = from_sx(closure.bias(tree, q, v, size))[rows]
+        a[order] = solved(q, gamma - lead @ from_sx(xddot))
+        left = ca.SX(0.0)
+        for entry in closure.phi(tree, q, size):
+            left = ca.fmax(left, ca.fabs(entry))
+        return {"v": to_sx(v), "a": to_sx(a), "left": left}
+
+    step = trace(newton, sizes, {"q": model.nq}, name="newton")
+    rest = trace(motion, {"q": model.nq, "xdot": len(names), "xddot": len(names)}, {"left": ()}, name="motion")
+    composer = Composer("close")
+    q, x, xdot, xddot = (composer.input(n, k) for n, k in
+                         (("q", model.nq), ("x", len(names)), ("xdot", len(names)), ("xddot", len(names))))  # fmt: skip
+    for _ in range(STEPS):
+        (q,) = composer.call(step, q, x)
+    v, a, left = composer.call(rest, q, xdot, xddot)
+    for name, slots in (("q_closed", q), ("v", v), ("a", a), ("left", left)):
+        composer.output(name, slots)
+    return Closer(model, names, Kernel(composer.program()))
+
+
+def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """See `Model.close`."""
+    names = tuple(values)
+    known = model.compiled.setdefault("closers", {})
+    x, xdot, xddot = (np.array([float(given.get(n, 0.0)) for n in names]) for given in (values, rates_, accelerations_))
+    if names not in known:
+        known[names] = closer(model, names, near)
+    q, v, a, left = known[names](near.q, x, xdot, xddot)
+    if left <= CLOSED:
+        return q, v, a
+    # The pivots no longer suit, or the step was too long: go there by the careful way, and choose anew.
+    given = inputs(model, names)
+    q = place(model, given, near.q, x)
+    if q is None:
+        wanted = ", ".join(f"{n} = {y:g}" for n, y in zip(names, x, strict=True))
+        raise NotClosed(
+            f"close: {wanted} is too far from the state nearby, or out of reach; assemble(...) looks farther"
+        )
+    v = velocities(model, given, q, xdot)
+    known[names] = closer(model, names, State(model, q, v))
+    return q, v, accelerations(model, given, q, v, xddot)
+
+
+def _pivots(matrix: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns in the order in which complete pivoting eliminates them."""
+    work, rows, columns = matrix.copy(), list(range(len(matrix))), list(range(matrix.shape[1]))
+    scale = np.abs(matrix).max(initial=0.0)
+    for k in range(wanted):
+        part = np.abs(work[k:, k:])
+        if not part.size or part.max() <= 1e-9 * scale:
+            raise StateError(f"close: with these joints given, {wanted - k} freedoms are left, or the pose is singular")
+        i, j = np.unravel_index(part.argmax(), part.shape)
+        i, j = int(i) + k, int(j) + k
+        work[[k, i]] = work[[i, k]]
+        work[:, [k, j]] = work[:, [j, k]]
+        rows[k], rows[i] = rows[i], rows[k]
+        columns[k], columns[j] = columns[j], columns[k]
+        work[k + 1 :] -= np.outer(work[k + 1 :, k] / work[k, k], work[k])
+    return np.array(rows[:wanted]), np.array(columns[:wanted])
