@@ -115,7 +115,7 @@ def _lines(found: Info) -> list[tuple[str, str]]:
         ("freedom", f"by rank {rank}, by Gruebler {found.freedom_by_gruebler}"),
         ("actuation", found.actuation),
         ("redundant", redundant),
-        ("cut joints", "; ".join(f"{name}: {reason}" for name, reason in found.cut.items()) or "none, it is a tree"),
+        ("cut joints", _cuts(found.cut)),
         ("equations", f"{found.formulation or 'none yet'}: {found.why}"),
         ("q", _listed(found.q)),
         ("v", "as q" if found.v == found.q else _listed(found.v)),
@@ -127,6 +127,14 @@ def _lines(found: Info) -> list[tuple[str, str]]:
         lines.insert(5, ("by itself", f"{', '.join(found.spins)}: can move while all else rests"))
     lines += [("warning", text) for text in found.warnings]
     return lines + ([("next", "   ".join(found.next))] if found.next else [])
+
+
+def _cuts(cut: dict[str, str]) -> str:
+    """Joints that close loops, those cut for the same reason together."""
+    together: dict[str, list[str]] = {}
+    for name, reason in cut.items():
+        together.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in together.items()) or "none, it is a tree"
 
 
 def _listed(names: list[str], most: int = 24) -> str:

@@ -139,3 +139,50 @@ def fold(model: Model, duration: float, **options) -> Trajectory:
     start = model.assemble({"J1": 0.0})
     there, back = (motions.cycloidal({"J1": ends}, duration / 2) for ends in ((0.0, 1.0), (1.0, 0.0)))
     return model.motion(there.then(back), start=start, **options)
+
+
+def five_bar() -> Mechanism:
+    """Paper 1: a planar parallel manipulator; legs of 0.6 and 1.1 m, 0.7 and 0.8 m, their feet 1.2 m apart; masses 3,
+    1.6, 2 and 1.1 kg."""
+    m = Mechanism("five-bar", gravity=DOWN)
+    sizes = {"left": (0.0, (0.6, 3.0), (1.1, 1.6)), "right": (1.2, (0.7, 2.0), (0.8, 1.1))}
+    tips = []
+    for name, (foot, upper, lower) in sizes.items():
+        first, second = m.rod(f"{name} upper", *upper), m.rod(f"{name} lower", *lower)
+        m.revolute(name, m.ground.at(foot, 0), first.start, actuated=True)
+        m.revolute(f"{name} elbow", first.end, second.start)
+        tips.append(second.end)
+    m.revolute("tip", *tips)
+    return m
+
+
+def draw(model: Model, duration: float, **options) -> Trajectory:
+    """Eq. 38: the left motor from 30 to 90 degrees, the right one from 30 to 70.3, cycloidally, the knee down."""
+    first, last = np.deg2rad([30.0, 30.0]), np.deg2rad([90.0, 70.3])
+    near = {"left elbow": -1.2, "right elbow": -2.6 - np.pi / 6}
+    start = model.assemble(dict(zip(("left", "right"), first.tolist(), strict=True)), near=near)
+    ends = {name: (a, b) for name, a, b in zip(("left", "right"), first.tolist(), last.tolist(), strict=True)}
+    return model.motion(motions.cycloidal(ends, duration), start=start, **options)
+
+
+def scissor_lift() -> Mechanism:
+    """Two crossed bars: one end of each is hinged, the other slides; the lower slider is driven."""
+    m = Mechanism("scissor-lift", gravity=DOWN)
+    one, two = m.rod("one", length=1.0, mass=2.0, radius=0.02), m.rod("two", length=1.0, mass=2.0, radius=0.02)
+    deck = m.box("deck", (1.1, 0.05, 0.3), 5.0)
+    shoe, slide = m.box("shoe", (0.06, 0.05, 0.05), 0.2), m.box("slide", (0.06, 0.05, 0.05), 0.2)
+    m.revolute("foot", m.ground.at(0, 0), one.start)
+    m.revolute("cross", one.at(0.5, 0, 0), two.at(0.5, 0, 0))
+    m.prismatic("floor", m.ground.at(0, 0), shoe.at(0, 0), axis=(1, 0, 0), actuated=True)
+    m.revolute("shoe pin", shoe.at(0, 0), two.start)
+    m.revolute("deck pin", two.end, deck.at(-0.5, -0.05))
+    m.prismatic("track", deck.at(-0.5, -0.05), slide.at(0, 0), axis=(1, 0, 0))
+    m.revolute("slide pin", slide.at(0, 0), one.end)
+    return m
+
+
+def lift(model: Model, duration: float, **options) -> Trajectory:
+    """The shoe is drawn in and let out again."""
+    start = model.assemble({"floor": 0.95}, near={"foot": 0.32, "cross": 2.5, "deck pin": -2.82, "slide pin": -0.32})
+    there, back = (motions.cycloidal({"floor": ends}, duration / 2) for ends in ((0.95, 0.5), (0.5, 0.95)))
+    return model.motion(there.then(back), start=start, **options)

@@ -59,7 +59,16 @@ def test_the_crane_arrives_and_its_load_swings(runs):
     assert np.abs(run.rate("hook")).max() > 0.1
 
 
-FREEDOM = {"excavator": 3, "four-bar": 1, "slider-crank": 1, "3-rrr": 3, "stewart": 6, "bricard": 1}
+FREEDOM = {
+    "excavator": 3,
+    "five-bar": 2,
+    "scissor-lift": 1,
+    "four-bar": 1,
+    "slider-crank": 1,
+    "3-rrr": 3,
+    "stewart": 6,
+    "bricard": 1,
+}
 
 
 @pytest.mark.parametrize("name", FREEDOM)
@@ -97,3 +106,21 @@ def test_the_excavators_cylinders_are_as_long_as_the_way_between_their_pins(runs
         lengths = run[f"{name} cylinder"]
         assert low <= lengths.min()
         assert lengths.max() <= high
+
+
+def test_the_five_bars_tip_is_where_circles_meet_with_the_knee_down(runs):
+    run = runs["five-bar"]
+    left, right = run.point("left upper.end")[:, :2], run.point("right upper.end")[:, :2]
+    tip = run.point("left lower.end")[:, :2]
+    np.testing.assert_allclose(np.linalg.norm(tip - left, axis=1), 1.1, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(tip - right, axis=1), 0.8, atol=1e-12)
+    across = (right - left)[:, 0] * (tip - left)[:, 1] - (right - left)[:, 1] * (tip - left)[:, 0]
+    assert (across < 0).all()  # to the right of the way from the left elbow to the right one
+    np.testing.assert_allclose(np.rad2deg([run["left"][-1], run["right"][-1]]), [90.0, 70.3], atol=1e-9)
+
+
+def test_the_scissor_lifts_deck_stays_level_and_rises_by_pythagoras(runs):
+    run = runs["scissor-lift"]
+    _, rotations = run.pose("deck")
+    np.testing.assert_allclose(rotations, np.broadcast_to(np.eye(3), rotations.shape), atol=1e-11)
+    np.testing.assert_allclose(run.point("one.end")[:, 1], np.sqrt(1 - run["floor"] ** 2), atol=1e-11)
