@@ -31,8 +31,6 @@ from kempe.mechanism.joints import (
 from kempe.mechanism.mechanism import Joint
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, symbols, to_sx
 
-AXES = "xyz"
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -106,15 +104,6 @@ def upright(kind: type[JointKind], seen: Relative) -> Scalar:
 
 def _skew(r: Matrix) -> list[Scalar]:
     return [0.5 * (r[2, 1] - r[1, 2]), 0.5 * (r[0, 2] - r[2, 0]), 0.5 * (r[1, 0] - r[0, 1])]
-
-
-def row_names(joint: Joint) -> list[str]:
-    """What each row holds, in words: `C along x`, `C about y`."""
-    rows = ROWS[joint.type]
-    found = [f"{joint.name} along {AXES[i]}" for i in rows.places]
-    # R_ij is zero while axis i of a and axis j of b are at right angles: it answers to turns about the third axis.
-    found += [f"{joint.name} about {AXES[3 - i - j]}" for i, j in rows.entries]
-    return found + [f"{joint.name} about {axis}" for axis in AXES] if rows.locked else found
 
 
 # ---- all closures of a tree ------------------------------------------------------------------------------

@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from kempe.gallery.loops import bricard, scissor_lift, three_rrr
 from kempe.mechanism.mechanism import Mechanism
 from tests.mechanisms import random_joint, random_rotation, random_tensor
+
+__all__ = ["bricard", "four_bar", "random_ring", "sarrus", "scissor_lift", "stewart", "three_rrr"]
 
 
 def four_bar(lengths=(0.3, 1.0, 0.6, 1.0), gravity=(0, -9.81, 0)) -> Mechanism:
@@ -15,39 +18,6 @@ def four_bar(lengths=(0.3, 1.0, 0.6, 1.0), gravity=(0, -9.81, 0)) -> Mechanism:
     m.revolute("B", crank.end, coupler.start)
     m.revolute("C", coupler.end, rocker.end)
     m.revolute("D", m.ground.at(lengths[3], 0), rocker.start)
-    return m
-
-
-def three_rrr() -> Mechanism:
-    """A platform on three legs of two bars each (ReDySim's numbers): base and platform are regular triangles."""
-    m = Mechanism("3-RRR", gravity=(0, -9.81, 0))
-    base, side = 1.0, 0.4
-    corners = side / np.sqrt(3) * np.array([[np.cos(a), np.sin(a)] for a in np.deg2rad([210, 330, 90])])
-    pivots = base / np.sqrt(3) * np.array([[np.cos(a), np.sin(a)] for a in np.deg2rad([210, 330, 90])])
-    platform = m.plate("platform", corners, mass=8.0)
-    for k in range(3):
-        upper, lower = m.rod(f"upper{k}", length=0.4, mass=3.0), m.rod(f"lower{k}", length=0.6, mass=4.0)
-        m.revolute(f"A{k}", m.ground.at(*pivots[k]), upper.start, actuated=True)
-        m.revolute(f"B{k}", upper.end, lower.start)
-        m.revolute(f"C{k}", lower.end, platform.at(*corners[k]))
-    return m
-
-
-def bricard() -> Mechanism:
-    """The rectangular one of the multibody benchmarks: six hinges along y, z, x, y, z, x at the corners of a cube."""
-    corners = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
-    axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
-    m = Mechanism("Bricard", gravity=(0, -9.81, 0))
-    bodies = []
-    for k in range(5):
-        middle = (corners[k] + corners[k + 1]) / 2
-        along = corners[k + 1] - corners[k]
-        tensor = (np.eye(3) - np.outer(along, along)) / 12 + 1e-3 * np.eye(3)
-        bodies.append(m.body(f"bar{k}", 1.0, middle, tensor))  # body axes are the world's at the start
-    chain = [m.ground, *bodies, m.ground]
-    for k in range(6):
-        before, after = chain[k], chain[k + 1]
-        m.revolute(f"J{k}", before.at(*corners[k]), after.at(*corners[k]), axis=axes[k])
     return m
 
 
@@ -79,22 +49,6 @@ def sarrus() -> Mechanism:
         m.revolute(f"foot {name}", m.ground.at(*at), low.at(0, 0, -0.15), axis=axis)
         m.revolute(f"knee {name}", low.at(0, 0, 0.15), high.at(0, 0, -0.15), axis=axis)
         m.revolute(f"head {name}", high.at(0, 0, 0.15), table.at(*np.array(at) * 0.4), axis=axis)
-    return m
-
-
-def scissor_lift() -> Mechanism:
-    """Two crossed bars: one end of each is hinged, the other rolls."""
-    m = Mechanism("scissor lift", gravity=(0, -9.81, 0))
-    one, two = m.rod("one", length=1.0, mass=2.0), m.rod("two", length=1.0, mass=2.0)
-    deck = m.box("deck", (1.0, 0.05, 0.3), 5.0)
-    shoe, slide = m.box("shoe", (0.05, 0.05, 0.05), 0.2), m.box("slide", (0.05, 0.05, 0.05), 0.2)
-    m.revolute("foot", m.ground.at(0, 0), one.start)
-    m.revolute("cross", one.at(0.5, 0, 0), two.at(0.5, 0, 0))
-    m.prismatic("floor", m.ground.at(0, 0), shoe.at(0, 0), axis=(1, 0, 0), actuated=True)
-    m.revolute("shoe pin", shoe.at(0, 0), two.start)
-    m.revolute("deck pin", two.end, deck.at(-0.5, 0))
-    m.prismatic("track", deck.at(-0.5, 0), slide.at(0, 0), axis=(1, 0, 0))
-    m.revolute("slide pin", slide.at(0, 0), one.end)
     return m
 
 

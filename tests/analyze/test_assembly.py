@@ -115,9 +115,9 @@ class TestFourBar:
 def test_the_3_rrr_against_circles():
     """Each leg by itself: the tip of the platform's corner, and two bars that meet there."""
     model = three_rrr().compile()
-    state = model.assemble({}, near={"A0": 1.0, "A1": 2.5, "A2": 4.5, "B0": -1.5, "B1": -1.5, "B2": -1.5})
+    state = model.assemble({}, near={"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5})
     assert np.abs(model.residual(state.q)).max() < 1e-13
-    for k in range(3):
+    for k in range(1, 4):
         pivot = model.pose(f"upper{k}", state.q)[1][:2]
         corner = model.pose(f"lower{k}.end", state.q)[1][:2]
         knees = circles(pivot, 0.4, corner, 0.6)

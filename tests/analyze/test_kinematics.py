@@ -75,15 +75,15 @@ class TestFourBar:
 
 def test_the_3_rrr_by_its_three_motors():
     model = three_rrr().compile()
-    start = model.assemble({}, near={"A0": 1.0, "A1": 2.5, "A2": 4.5, "B0": -1.5, "B1": -1.5, "B2": -1.5})
+    start = model.assemble({}, near={"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5})
     motion = kp.motions.quintic(
-        {f"A{k}": (start[f"A{k}"], start[f"A{k}"] + 0.1 * (k - 1)) for k in range(3)}, duration=1.0
+        {f"A{k}": (start[f"A{k}"], start[f"A{k}"] + 0.1 * (k - 2)) for k in range(1, 4)}, duration=1.0
     )
     run = model.motion(motion, start=start, output=0.01)
     assert run.closure.max() < 1e-13
-    consistent(run, ["B0", "C0", "B2", "C1"])
-    with pytest.raises(StateError, match="with A0 given, 2 freedoms are left"):
-        model.motion(kp.motions.quintic({"A0": (start["A0"], start["A0"] + 0.1)}, duration=1.0), start=start)
+    consistent(run, ["B1", "C1", "B3", "C2"])
+    with pytest.raises(StateError, match="with A1 given, 2 freedoms are left"):
+        model.motion(kp.motions.quintic({"A1": (start["A1"], start["A1"] + 0.1)}, duration=1.0), start=start)
 
 
 def test_the_stewart_platform_by_its_legs():

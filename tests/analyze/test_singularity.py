@@ -52,7 +52,7 @@ def test_a_parallelogram_laid_flat_gains_a_freedom():
     assert not model.singularity(tilted.q).constraint.singular
 
 
-LEGS = {"A0": 1.0, "A1": 2.5, "A2": 4.5, "B0": -1.5, "B1": -1.5, "B2": -1.5}
+LEGS = {"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -298,7 +297,6 @@ while True:
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills a process the POSIX way")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_process_killed_while_saving_leaves_a_whole_file(small, tmp_path, suffix):
     source, out = small.save(tmp_path / "source.npz"), tmp_path / "out" / f"run{suffix}"
