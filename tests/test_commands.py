@@ -132,6 +132,13 @@ def test_counts(folder):
     assert found["forward_dynamics, cholesky"]["total"] > counted["total"]
 
 
+def test_counts_of_a_closed_mechanism_are_not_those_of_its_tree(folder):
+    found = json.loads(run("counts", "four-bar", "--json", cwd=folder).stdout)
+    assert "closure" in found
+    assert not any(name.startswith("forward_dynamics") for name in found)
+    assert "kempe run four-bar" in run("info", "four-bar", cwd=folder).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -72,8 +72,8 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
             best = q, gap
     assert best is not None
     if best[1] <= CLOSED and not signs:
-        beyond = ", ".join(f"{n} = {best[0][k]:.6g} (limits {low:g} to {high:g})" for n, k, low, high in _limits(model)
-                           if not low <= best[0][k] <= high)  # fmt: skip
+        found = [limit for limit in model.limits if not limit.low <= best[0][limit.q] <= limit.high]
+        beyond = ", ".join(f"{x.name} = {best[0][x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found)
         raise NotClosed(f"the loops close only beyond limits, as with {beyond or 'other joints'}")
     if best[1] <= CLOSED:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
@@ -175,26 +175,19 @@ def _task(model: Model, values: Mapping, near) -> Task:
     return Task(q, free, np.array(rows, dtype=int), np.array(targets), np.array(turning, dtype=bool), tuple(values))
 
 
-def _limits(model: Model):
-    """Freedoms with limits: joint, place in q, low and high."""
-    for t in model.topology.tree:
-        for k, pair in enumerate(t.joint.limits):
-            if pair is not None:
-                yield t.joint.name, t.q.start + k, *pair
-
-
 def _within_limits(model: Model, q: np.ndarray) -> np.ndarray:
     """The nearest coordinates that keep all limits."""
     out = q.copy()
-    for _, k, low, high in _limits(model):
-        out[k] = min(max(out[k], low), high)
+    for limit in model.limits:
+        out[limit.q] = min(max(out[limit.q], limit.low), limit.high)
     return out
 
 
 def _keeps_limits(model: Model, task: Task, q: np.ndarray) -> bool:
     """Whether joints whose values were not given keep theirs."""
     kept = 1e-9 * model.equations.closure_size
-    return all(low - kept <= q[k] <= high + kept for name, k, low, high in _limits(model) if name not in task.given)
+    asked = (limit for limit in model.limits if limit.name not in task.given)
+    return all(limit.low - kept <= q[limit.q] <= limit.high + kept for limit in asked)
 
 
 def _starts(model: Model, task: Task):
@@ -209,9 +202,9 @@ def _starts(model: Model, task: Task):
             if task.free[t.v].any():
                 scale = np.array([1.0 if unit == "rad" else size for unit in _q_units(t.joint.type)])
                 q[t.q] = away[t.q] * scale
-        for name, k, low, high in _limits(model):  # spread over the whole way between limits
-            if name not in task.given and np.isfinite(low) and np.isfinite(high):
-                q[k] = rng.uniform(low, high)
+        for limit in model.limits:  # spread over the whole way between limits
+            if limit.name not in task.given and np.isfinite(limit.high - limit.low):
+                q[limit.q] = rng.uniform(limit.low, limit.high)
         yield q
 
 

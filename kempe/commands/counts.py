@@ -10,17 +10,21 @@ from kempe.commands.subject import Subject
 from kempe.compiler.count import count
 from kempe.dynamics.equations import FORMULATIONS
 
+CLOSED = ("residual", "closure", "loop_bias", "energy", "center_of_mass")
 FUNCTIONS = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
 
 
 def counts(subject: Subject) -> dict[str, dict[str, int]]:
-    """Operations by function: forward dynamics by every formulation, then the others."""
+    """Operations by function: forward dynamics by every formulation and others, or closures where there are loops."""
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in `kempe info`
         models = {name: subject.mechanism.compile(name) for name in FORMULATIONS}
-    programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
-    programs |= {name: models["udu"].program(name) for name in FUNCTIONS}
+    if models["udu"].topology.loops:  # equations of motion for them are still to come, and the tree's are not theirs
+        programs = {name: models["udu"].program(name) for name in CLOSED}
+    else:
+        programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
+        programs |= {name: models["udu"].program(name) for name in FUNCTIONS}
     for name, program in programs.items():
         each = count(program)
         found[name] = {

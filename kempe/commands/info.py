@@ -88,9 +88,8 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 
 def _next(subject: Subject, model: Model) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
-    if model.topology.loops:
-        return []
-    again = [f"kempe run {word}", f"kempe counts {word}"]
+    runs = subject.entry is not None or not model.topology.loops  # a file with loops has no motion to be run by
+    again = [f"kempe run {word}"] * runs + [f"kempe counts {word}"]
     studies = {"puma": "kempe reproduce 4"}
     return again + [study for name, study in studies.items() if subject.entry and subject.entry.name == name]
 

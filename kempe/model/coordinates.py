@@ -1,12 +1,24 @@
 """Coordinates: the layout of q, v and u of a model by name, and the manifold q lives on."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from kempe.errors import StateError
 from kempe.model.state import State, by_name
 from kempe.topology.tree import Topology, TreeJoint
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A freedom with limits: its name, its places in q and v, and the limits."""
+
+    name: str
+    q: int
+    v: int
+    low: float
+    high: float
 
 
 class Coordinates:
@@ -22,8 +34,14 @@ class Coordinates:
         self.v_names = tuple(_name(t, n) for t in tree for n in t.joint.type.v_names)
         self.driven = np.flatnonzero([on for t in tree for on in t.joint.actuated])
         self.u_names = tuple(self.v_names[k] for k in self.driven)
-        self.limited = np.flatnonzero([pair is not None for t in tree for pair in t.joint.limits])
-        self.limited_names = tuple(self.v_names[k] for k in self.limited)
+        self.limits = tuple(
+            Limit(self.v_names[t.v.start + k], t.q.start + k, t.v.start + k, *pair)
+            for t in tree
+            for k, pair in enumerate(t.joint.limits)
+            if pair is not None
+        )
+        self.limited = np.array([limit.v for limit in self.limits], dtype=int)
+        self.limited_names = tuple(limit.name for limit in self.limits)
         self.p_names = parameters
         values = self.mechanism.parameters
         self.p = np.array([values[path] for path in self.p_names])

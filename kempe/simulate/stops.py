@@ -38,32 +38,10 @@ class Stops:
                 raise StateError(f"Stops: {name} is {value!r}; give a number that is not negative")
 
 
-@dataclass(frozen=True)
-class Limited:
-    """A freedom with limits: its name, its places in q and v, and the limits."""
-
-    name: str
-    q: int
-    v: int
-    low: float
-    high: float
-
-
-def limited(model: Model) -> list[Limited]:
-    """All freedoms of a model that have limits."""
-    found = []
-    for t in model.topology.tree:
-        for k, pair in enumerate(t.joint.limits):
-            if pair is not None:
-                v = t.v.start + k
-                found.append(Limited(model.v_names[v], t.q.start + k, v, *pair))
-    return found
-
-
 def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX) -> list[ca.SX]:
     """The efforts of stops along every freedom that has limits."""
     found = []
-    for number, at in enumerate(limited(model)):
+    for number, at in enumerate(model.limits):
         total = ca.SX(0.0)
         span = at.high - at.low
         width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
@@ -90,7 +68,7 @@ def no_events(limits: str | Stops) -> Stops | None:
 
 def limit_met(model: Model, q: np.ndarray, v: np.ndarray) -> str | None:
     """Which limit a state is beyond already, or at and about to pass, in words."""
-    for at in limited(model):
+    for at in model.limits:
         for limit, sign, word in ((at.low, -1.0, "lower"), (at.high, 1.0, "upper")):
             beyond = sign * (q[at.q] - limit)
             if beyond > 0 or (beyond == 0 and sign * v[at.v] > 0):
@@ -101,7 +79,7 @@ def limit_met(model: Model, q: np.ndarray, v: np.ndarray) -> str | None:
 def limit_events(model: Model) -> list[Event]:
     """Events that end a run where a joint meets one of its limits."""
     events = []
-    for at in limited(model):
+    for at in model.limits:
         for limit, sign, word in ((at.low, 1.0, "lower"), (at.high, -1.0, "upper")):
             if abs(limit) < inf:
                 name = f"{at.name} at its {word} limit {limit:g}"

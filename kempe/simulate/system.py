@@ -13,7 +13,7 @@ from kempe.dynamics.kinematics import rates
 from kempe.model import blocks
 from kempe.model.model import Model
 from kempe.simulate.events import Event
-from kempe.simulate.stops import Stops, limited, stop_efforts
+from kempe.simulate.stops import Stops, stop_efforts
 from kempe.spatial.vectors import from_sx, to_sx
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
@@ -39,7 +39,7 @@ class System:
 def system(model: Model, law: CompiledLaw | None, width: int, stops: Stops | None) -> System:
     """The system of a model under a law; `width` is how many values w has. Remembered as long as the model lives."""
     known = model.compiled.setdefault("systems", {})
-    stops = stops if stops is not None and limited(model) else None
+    stops = stops if stops is not None and model.limits else None
     key = law, width, stops
     if key not in known:
         while len(known) >= KEPT:

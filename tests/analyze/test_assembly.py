@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import kempe as kp
 from kempe.errors import NotClosed, StateError, TopologyError
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 
@@ -147,5 +146,4 @@ def test_the_stewart_platform_at_given_leg_lengths():
 def test_states_show_joints_that_were_cut():
     model = four_bar().compile()
     state = model.assemble({"A": 1.0}, rates={"A": 1.0})
-    assert "C" in state._repr_html_()
-    assert isinstance(kp.State, type)
+    assert f"<td>C</td><td>{state['C']:.6g}</td><td>{state.rate('C'):.6g}</td>" in state._repr_html_()
