@@ -17,6 +17,7 @@ from itertools import islice
 
 import numpy as np
 
+from kempe.analyze.given import TURN, Measure, measures
 from kempe.errors import NotClosed, StateError
 from kempe.mechanism.joints import Helical, Revolute
 from kempe.model.model import Model
@@ -26,7 +27,6 @@ CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism
 ITERATIONS = 80
 STARTS = 64
 SAME = 1e-6  # two states closer than this are one assembly
-TURN = 2 * np.pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +39,11 @@ class Assembly:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is given: q with the values put in, which velocities stay zero, and coordinates of cut joints to be met.
-
-    rows, targets: numbers of entries among those of cut joints, of velocities and of the coordinates they should have.
-    """
+    """What is given: q with the values put in, which velocities stay zero, and what is measured, with its targets."""
 
     q: np.ndarray
     free: np.ndarray
-    rows: np.ndarray
-    targets: np.ndarray
-    turning: np.ndarray
+    measured: tuple[tuple[Measure, np.ndarray], ...]
     given: tuple[str, ...]
 
 
@@ -133,11 +128,9 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
 
 def _equations(model: Model, task: Task, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     phi, jacobian, upright = model.closure(q)
-    if not len(task.rows):
-        return phi, jacobian, upright
-    off = model.loop_coordinates(q)[task.rows] - task.targets
-    off[task.turning] = (off[task.turning] + np.pi) % TURN - np.pi
-    return np.concatenate([phi, off]), np.vstack([jacobian, model.loop_matrix(q)[task.rows]]), upright
+    off = [measure.off(q, target) for measure, target in task.measured]
+    rows = [measure.matrix(q) for measure, _ in task.measured]
+    return np.concatenate([phi, *off]), np.vstack([jacobian, *rows]), upright
 
 
 def _task(model: Model, values: Mapping, near) -> Task:
@@ -145,16 +138,11 @@ def _task(model: Model, values: Mapping, near) -> Task:
     if isinstance(near, State):
         start = np.array(near.q, dtype=float)
     elif near:
-        start = model.state({name: x for name, x in near.items() if name not in model.cut}).q
-        # As near as that closes to what angles of cut joints are wished to be; a quaternion is no angle to aim at.
-        aims = {
-            n: x
-            for n, x in near.items()
-            if n in model.cut and np.size(x) == model.cut[n][1].stop - model.cut[n][1].start
-        }
-        if aims:
+        inside, aims = _parted(model, near)
+        start = model.state(inside).q
+        if aims:  # as near as that closes to what is wished of joints that were cut, and of places
             start = solve(model, _task(model, aims, State(model, start, start)), start)[0]
-    inside = {name: x for name, x in values.items() if name not in model.cut}
+    inside, outside = _parted(model, values)
     placed = model.state(inside)
     q, free = _within_limits(model, start), np.ones(model.nv, dtype=bool)
     slices_q, slices_v = model.slices("q"), model.slices("v")
@@ -163,16 +151,29 @@ def _task(model: Model, values: Mapping, near) -> Task:
         if name not in slices_v:
             raise StateError(f"assemble: give all coordinates of {name.split('.')[0]!r} together, not {name!r} alone")
         free[slices_v[name]] = False
-    rows, targets, turning = [], [], []
-    for name in (name for name in values if name in model.cut):
-        at_q, at_v = model.cut[name]
-        if at_q.stop - at_q.start != at_v.stop - at_v.start:
-            raise StateError(f"assemble: {name!r} was cut, and has no angle that could be given; use near= instead")
-        units = next(loop.joint.type.units for loop in model.topology.loops if loop.joint.name == name)
-        rows += range(at_v.start, at_v.stop)
-        targets += np.atleast_1d(np.asarray(values[name], dtype=float)).tolist()
-        turning += [unit == "rad" for unit in units]
-    return Task(q, free, np.array(rows, dtype=int), np.array(targets), np.array(turning, dtype=bool), tuple(values))
+    measured = [pair for name, value in outside.items() for pair in _aimed(model, name, value)]
+    return Task(q, free, tuple(measured), tuple(values))
+
+
+def _parted(model: Model, values: Mapping) -> tuple[dict, dict]:
+    """Values of coordinates of the tree, and of what is measured."""
+    if not isinstance(values, Mapping):
+        raise StateError(f"assemble: give a dict by joint name, not {type(values).__name__}")
+    tree = model.slices("q")
+    outside = {n: x for n, x in values.items() if n in model.cut or (n not in tree and "." in n)}
+    return {n: x for n, x in values.items() if n not in outside}, outside
+
+
+def _aimed(model: Model, name: str, value) -> list[tuple[Measure, np.ndarray]]:
+    found = measures(model, name, "assemble")
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise StateError(f"assemble: {name!r} is {value!r}, which is no number (30 * kp.deg is one)") from error
+    width = sum(measure.width for measure in found)
+    if numbers.shape != (width,) or not np.isfinite(numbers).all():
+        raise StateError(f"assemble: {name!r} takes {width} finite numbers, not {value!r}")
+    return list(zip(found, np.split(numbers, np.cumsum([m.width for m in found])[:-1]), strict=True))
 
 
 def _within_limits(model: Model, q: np.ndarray) -> np.ndarray:
@@ -271,17 +272,19 @@ def _as_asked(model: Model, q: np.ndarray, signs: Mapping[str, int]) -> bool:
 
 def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
     """The state with velocities that keep loops closed; those that nothing says are the least that fit the others."""
-    inside = model.state(rates={name: x for name, x in rates.items() if name not in model.cut}).v
-    if not rates or not model.topology.loops:
-        return State(model, q, inside)
     slices, free = model.slices("v"), np.ones(model.nv, dtype=bool)
-    for name in (name for name in rates if name not in model.cut):
+    outside = {n: x for n, x in rates.items() if n in model.cut or (n not in slices and "." in n)}
+    inside = model.state(rates={n: x for n, x in rates.items() if n not in outside}).v
+    if not rates or not (model.topology.loops or outside):
+        return State(model, q, inside)
+    for name in (n for n in rates if n not in outside):
         free[slices[name]] = False
     rows, right = [model.closure(q)[1]], [np.zeros(len(model.residual(q)))]
-    for name in (name for name in rates if name in model.cut):
-        at = model.cut[name][1]
-        rows.append(model.loop_matrix(q)[at])
-        right.append(np.atleast_1d(np.asarray(rates[name], dtype=float)))
+    for name, rate in outside.items():
+        rows += [measure.matrix(q) for measure in measures(model, name, "rates")]
+        right.append(np.atleast_1d(np.asarray(rate, dtype=float)))
+        if len(right[-1]) != sum(len(row) for row in rows[1:]) - sum(len(x) for x in right[1:-1]):
+            raise StateError(f"rates: {name!r} takes as many numbers as it has velocities, not {rate!r}")
     matrix, wanted = np.vstack(rows), np.concatenate(right)
     wanted = wanted - matrix @ inside
     v = inside.copy()
@@ -317,7 +320,7 @@ def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
     text = "cannot be assembled: " + ("; ".join(parts) or "it closes only the wrong way round")
     if not task.given:
         return text
-    freed = Task(q, np.ones(model.nv, dtype=bool), task.rows[:0], task.targets[:0], task.turning[:0], ())
+    freed = Task(q, np.ones(model.nv, dtype=bool), (), ())
     rng = np.random.default_rng(7)
     for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):  # where loops are stretched out, a push to the side helps
         reached, gap = solve(model, freed, model.integrate(q, size * rng.normal(size=model.nv)))
@@ -326,7 +329,7 @@ def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
     else:
         return text
     state = State(model, _unwound(model, reached, task.q), np.zeros(model.nv))
-    near = ", ".join(f"{name} = {_shown(state[name])}" for name in task.given if "." not in name)
+    near = ", ".join(f"{name} = {_shown(state[name])}" for name in task.given)
     return f"{text}; nearest to what was given it closes with {near}"
 
 

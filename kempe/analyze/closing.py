@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from kempe.analyze.kinematics import accelerations, inputs, place, velocities
+from kempe.analyze.given import given
+from kempe.analyze.kinematics import accelerations, place, velocities
 from kempe.compiler.compose import Composer
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.trace import trace
@@ -19,7 +20,7 @@ from kempe.dynamics.recursions import eliminated
 from kempe.errors import NotClosed, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.spatial.vectors import from_sx, to_sx
+from kempe.spatial.vectors import array, from_sx, to_sx
 
 STEPS = 4  # of Newton's method; each squares the error
 CLOSED = 1e-11
@@ -42,22 +43,23 @@ class Closer:
 
 
 def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
-    """Compiles closing for joints of the tree, of one coordinate each, around a closed state."""
-    given = inputs(model, names)
-    if len(given.cut_q):
-        raise StateError(f"close takes joints of the tree; {', '.join(n for n in names if n in model.cut)} was cut")
-    if list(given.order) != list(range(len(names))):
-        raise StateError("close: give each joint once")
-    free = np.setdiff1d(np.arange(model.nv), given.at_v)
-    jacobian = model.closure(near.q)[1]
-    rows, columns = _pivots(jacobian[:, free], len(free))
+    """Compiles closing for given coordinates, of joints or places, around a closed state."""
+    known = given(model, names, "close")
+    free = np.setdiff1d(np.arange(model.nv), known.at_v)
+    matrix = np.vstack([model.closure(near.q)[1], known.matrix(near.q, model.nv)])
+    rows, columns = _pivots(matrix[:, free], len(free))
     order = free[columns]
+    tree_x, measured_x = known.order[: known.tree], known.order[known.tree :]
     size, sizes = model.equations.closure_size, {"q": model.nq, "x": len(names)}
     tree = model.equations.constant_tree
 
-    def solved(q, right):
-        matrix = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)[np.ix_(rows, order)]
-        return eliminated(matrix, right)
+    def equations(q):
+        """J, and under it L of what is measured."""
+        jacobian = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)
+        return np.vstack([jacobian, known.symbolic_matrix(tree, q, model.nv)])
+
+    def errors(q, x):
+        return np.concatenate([closure.phi(tree, q, size), array(known.symbolic_off(tree, q, x[measured_x]))])
 
     def spread(values):
         full = np.zeros(model.nv, dtype=object)
@@ -66,35 +68,40 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
 
     def newton(q, x):
         q, x = from_sx(q).astype(object), from_sx(x)
-        q[given.at_q] = x
-        step = spread(solved(q, -closure.phi(tree, q, size)[rows]))
+        q[known.at_q] = x[tree_x]
+        step = spread(eliminated(equations(q)[np.ix_(rows, order)], -errors(q, x)[rows]))
         moved = q + rates(tree, q, step)
         parts = [t.joint.type().normalized(moved[t.q]) if len(t.joint.type.q_names) != len(t.joint.type.v_names)
                  else moved[t.q] for t in model.topology.tree]  # fmt: skip
         return {"q": to_sx(np.concatenate(parts))}
 
-    def motion(q, xdot, xddot):
-        q = from_sx(q)
-        full = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)
-        lead = full[np.ix_(rows, given.at_v)]
+    def motion(q, x, xdot, xddot):
+        q, x, xdot, xddot = map(from_sx, (q, x, xdot, xddot))
+        full = equations(q)
+        square, lead = full[np.ix_(rows, order)], full[np.ix_(rows, known.at_v)]
         v, a = np.zeros(model.nv, dtype=object), np.zeros(model.nv, dtype=object)
-        v[given.at_v], a[given.at_v] = from_sx(xdot), from_sx(xddot)
-        v[order] = solved(q, -(lead @ from_sx(xdot)))
-        gamma = from_sx(closure.bias(tree, q, v, size))[rows]
-        a[order] = solved(q, gamma - lead @ from_sx(xddot))
+        v[known.at_v], a[known.at_v] = xdot[tree_x], xddot[tree_x]
+        held = np.zeros(len(full) - len(measured_x))
+        right = np.concatenate([held, xdot[measured_x]])[rows]
+        v[order] = eliminated(square, right - lead @ xdot[tree_x])
+        gamma = from_sx(closure.bias(tree, q, v, size))
+        right = np.concatenate([gamma, xddot[measured_x] - known.symbolic_bias(tree, q, v)])[rows]
+        a[order] = eliminated(square, right - lead @ xddot[tree_x])
         left = ca.SX(0.0)
-        for entry in closure.phi(tree, q, size):
+        for entry in errors(q, x):
             left = ca.fmax(left, ca.fabs(entry))
         return {"v": to_sx(v), "a": to_sx(a), "left": left}
 
     step = trace(newton, sizes, {"q": model.nq}, name="newton")
-    rest = trace(motion, {"q": model.nq, "xdot": len(names), "xddot": len(names)}, {"left": ()}, name="motion")
+    rest = trace(
+        motion, {"q": model.nq, **dict.fromkeys(("x", "xdot", "xddot"), len(names))}, {"left": ()}, name="motion"
+    )
     composer = Composer("close")
     q, x, xdot, xddot = (composer.input(n, k) for n, k in
                          (("q", model.nq), ("x", len(names)), ("xdot", len(names)), ("xddot", len(names))))  # fmt: skip
     for _ in range(STEPS):
         (q,) = composer.call(step, q, x)
-    v, a, left = composer.call(rest, q, xdot, xddot)
+    v, a, left = composer.call(rest, q, x, xdot, xddot)
     for name, slots in (("q_closed", q), ("v", v), ("a", a), ("left", left)):
         composer.output(name, slots)
     return Closer(model, names, Kernel(composer.program()))
@@ -111,16 +118,17 @@ def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np
     if left <= CLOSED:
         return q, v, a
     # The pivots no longer suit, or the step was too long: go there by the careful way, and choose anew.
-    given = inputs(model, names)
-    q = place(model, given, near.q, x)
+    selected = given(model, names, "close")
+    x, xdot, xddot = (each[selected.order] for each in (x, xdot, xddot))
+    q = place(model, selected, near.q, x)
     if q is None:
-        wanted = ", ".join(f"{n} = {y:g}" for n, y in zip(names, x, strict=True))
+        wanted = ", ".join(f"{n} = {y:g}" for n, y in zip(np.array(names)[selected.order], x, strict=True))
         raise NotClosed(
             f"close: {wanted} is too far from the state nearby, or out of reach; assemble(...) looks farther"
         )
-    v = velocities(model, given, q, xdot)
+    v = velocities(model, selected, q, xdot)
     known[names] = closer(model, names, State(model, q, v))
-    return q, v, accelerations(model, given, q, v, xddot)
+    return q, v, accelerations(model, selected, q, v, xddot)
 
 
 def _pivots(matrix: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:

@@ -118,11 +118,10 @@ def assembled_samples(model: Model) -> list[np.ndarray]:
     if not model.topology.loops:
         return [model.random_state(seed).q for seed in range(SAMPLES)]
     everything = np.ones(model.nv, dtype=bool)
-    none = np.zeros(0, dtype=int)
     found: list[np.ndarray] = []
     for seed in range(20 * SAMPLES):
         start = model.neutral() if seed == 0 else model.random_state(seed).q
-        task = Task(start, everything, none, np.zeros(0), np.zeros(0, dtype=bool), ())
+        task = Task(start, everything, (), ())
         q, gap = solve(model, task, start)
         if gap <= CLOSED:
             found.append(q)

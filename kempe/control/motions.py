@@ -14,8 +14,8 @@ import numpy as np
 
 from kempe.control.motion import Closed, Motion, Polynomial, then
 from kempe.control.piecewise import Piecewise, check_times
-from kempe.control.places import entry
 from kempe.errors import MotionError
+from kempe.model.state import entry
 
 __all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
 

@@ -1,22 +1,16 @@
 """Where the entries of a motion are among a model's coordinates, and what to do when they are nowhere."""
 
-import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.model.state import entry
 
 if TYPE_CHECKING:
     from kempe.model.model import Model
     from kempe.topology.tree import TreeJoint
-
-
-def entry(name: str) -> tuple[str, int | None]:
-    """A name taken apart: "J[1]" is entry 1 of joint J, any other name is whole."""
-    found = re.fullmatch(r"(.+)\[(\d+)\]", name)
-    return (found[1], int(found[2])) if found else (name, None)
 
 
 def places(model: "Model", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics.kinematics import Frame, at_place, frames, rates
+from kempe.dynamics.kinematics import Frame, at_place, changing, frames
 from kempe.dynamics.tree import Place, Tree
 from kempe.mechanism.bodies import Marker
 from kempe.mechanism.joints import (
@@ -144,10 +144,7 @@ def jacobian(tree: Tree, q: Vector, size: Scalar) -> ca.SX:
 
 def bias(tree: Tree, q: Vector, v: Vector, size: Scalar) -> ca.SX:
     """gamma = -(dJ/dt) v: what J vdot must be."""
-    free, direction = symbols("q", tree.topology.nq), ca.SX.sym("qdot", tree.topology.nq)
-    changed = ca.jtimes(to_sx(phi_rates(tree, free, v, size)), to_sx(free), direction)
-    old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(rates(tree, q, v)))
-    return -ca.substitute(changed, old, new)
+    return -changing(lambda free: phi_rates(tree, free, v, size), tree, q, v)
 
 
 def uprights(tree: Tree, q: Vector) -> Vector:

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import closure, kinematics, recursions
+from kempe.dynamics.kinematics import changing
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
@@ -108,17 +109,31 @@ class Equations:
             return (ca.jacobian(to_sx(twist(eq, tree, q, from_sx(v))[0]), v),)
 
         def jacobian_rate(eq, tree, q, v):
-            free, direction = symbols("q", eq.topology.nq), ca.SX.sym("qdot", eq.topology.nq)
-            (j,) = jacobian(eq, tree, free)
-            rate = ca.reshape(ca.jtimes(ca.vec(j), to_sx(free), direction), j.shape)
-            old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(kinematics.rates(tree, q, v)))
-            return (ca.substitute(rate, old, new),)
+            rate = changing(lambda free: ca.vec(jacobian(eq, tree, free)[0]), tree, q, v)
+            return (ca.reshape(rate, 6, eq.topology.nv),)
 
         def acceleration(eq, tree, q, v, a):
             j, rate = jacobian(eq, tree, q)[0], jacobian_rate(eq, tree, q, v)[0]
             return (j @ to_sx(a) + rate @ to_sx(v),)
 
+        def place(eq, tree, q):
+            return kinematics.place(*pose(eq, tree, q))
+
+        def place_rates(eq, tree, q, v):
+            free = symbols("q", eq.topology.nq)
+            by_q = ca.jacobian(to_sx(place(eq, tree, free)), to_sx(free))
+            return ca.substitute(by_q, to_sx(free), to_sx(q)) @ to_sx(kinematics.rates(tree, q, v))
+
+        def place_and_matrix(eq, tree, q):
+            v = ca.SX.sym("v", eq.topology.nv)
+            return place(eq, tree, q), ca.jacobian(place_rates(eq, tree, q, from_sx(v)), v)
+
+        def place_bias(eq, tree, q, v):
+            return (changing(lambda free: place_rates(eq, tree, free, v), tree, q, v),)
+
         found = {
+            "place": Function(("q",), ("place", "matrix"), ("vector", "matrix"), place_and_matrix),
+            "place_bias": Function(("q", "v"), ("bias",), ("vector",), place_bias),
             "pose": Function(("q",), ("rotation", "position"), ("matrix", "vector"), pose),
             "twist": Function(("q", "v"), ("twist",), ("vector",), twist),
             "jacobian": Function(("q",), ("jacobian",), ("matrix",), jacobian),
@@ -180,10 +195,7 @@ def _loop_velocities(eq: Equations, tree, q, v):
 
 
 def _loop_velocity_bias(eq: Equations, tree, q, v):
-    free, direction = symbols("q", eq.topology.nq), ca.SX.sym("qdot", eq.topology.nq)
-    changed = ca.jtimes(to_sx(_loop_velocities(eq, tree, free, v)[0]), to_sx(free), direction)
-    old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(kinematics.rates(tree, q, v)))
-    return (ca.substitute(changed, old, new),)
+    return (changing(lambda free: _loop_velocities(eq, tree, free, v)[0], tree, q, v),)
 
 
 def _loop_matrix(eq: Equations, tree, q):

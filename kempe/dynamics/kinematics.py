@@ -1,12 +1,28 @@
 """Kinematics and the sums over bodies: poses, twists, accelerations, energy, power, momentum, centre of mass."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from kempe.dynamics.tree import Place, PlacedSpring, Tree
 from kempe.spatial.moves import pose_along, twist_along
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, divided, dot, is_zero, length, scaled, zeros
+from kempe.spatial.vectors import (
+    Matrix,
+    Scalar,
+    Vector,
+    array,
+    cross,
+    divided,
+    dot,
+    is_zero,
+    length,
+    scaled,
+    symbols,
+    to_sx,
+    zeros,
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,22 @@ def rates(tree: Tree, q: Vector, v: Vector) -> Vector:
     """dq/dt."""
     parts = [link.kind.rates(q[at.q], v[at.v]) for link, at in zip(tree.links, tree.joints, strict=True)]
     return array(x for part in parts for x in part)
+
+
+def changing(function: Callable, tree: Tree, q: Vector, v: Vector) -> ca.SX:
+    """How fast a function of q changes while q moves with v."""
+    free, direction = symbols("q", tree.topology.nq), ca.SX.sym("qdot", tree.topology.nq)
+    value = function(free)
+    changed = ca.jtimes(value if isinstance(value, ca.SX) else to_sx(value), to_sx(free), direction)
+    old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(rates(tree, q, v)))
+    return ca.substitute(changed, old, new)
+
+
+def place(rotation: Matrix, position: Vector) -> Vector:
+    """x, y, z, roll, pitch, yaw: turned about its own z by yaw, then y by pitch, then x by roll."""
+    r = rotation
+    pitch = ca.atan2(-r[2, 0], ca.sqrt(r[0, 0] * r[0, 0] + r[1, 0] * r[1, 0]))
+    return array([*position, ca.atan2(r[2, 1], r[2, 2]), pitch, ca.atan2(r[1, 0], r[0, 0])])
 
 
 def kinetic_energy(tree: Tree, found: list[Frame], v: Vector) -> Scalar:

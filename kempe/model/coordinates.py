@@ -56,6 +56,11 @@ class Coordinates:
         self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
         self.fully_driven = self.nu == self.nv
 
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """All joints, those of the tree first, then those that close loops."""
+        return (*self._joints, *self.cut)
+
     def joint(self, name: str) -> TreeJoint:
         """Where a joint's coordinates are."""
         if name not in self._joints:

@@ -66,7 +66,8 @@ class Loops(Coordinates, ABC):
 
     def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
                  branch=None) -> State:  # fmt: skip
-        """A closed state with the given joint values and rates, by the names of any joints, cut or not.
+        """A closed state with the given values and rates, by the names of any joints, cut or not, or of places of
+        bodies, such as "platform.x".
 
         near: values, or a state, to stay close to. branch: a label of `assemblies`, or a dict of joint names and the
         signs that the sines of their angles shall have.
@@ -82,7 +83,8 @@ class Loops(Coordinates, ABC):
         return assemblies(self, values or {}, starts)  # type: ignore[arg-type]
 
     def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
-        """All joints and bodies along a motion of some joints, cut or not, on the branch of `start`; no efforts."""
+        """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",
+        "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; no efforts."""
         from kempe.simulate.prescribed import kinematic
 
         return kinematic(self, motion, start, output)  # type: ignore[arg-type]
@@ -95,8 +97,8 @@ class Loops(Coordinates, ABC):
         return singularity(self, np.asarray(q, dtype=float), output)  # type: ignore[arg-type]
 
     def close(self, values: Mapping, near: State, rates: Mapping | None = None, accelerations: Mapping | None = None):
-        """q, v and a with loops closed on the branch of `near`, from values, rates and accelerations of joints of the
-        tree, by Newton's method in compiled code; `closer` is the same without names, for inner loops."""
+        """q, v and a with loops closed on the branch of `near`, from values, rates and accelerations of joints or
+        places, by Newton's method in compiled code; `closer` is the same without names, for inner loops."""
         from kempe.analyze.closing import close
 
         return close(self, values, near, rates or {}, accelerations or {})  # type: ignore[arg-type]

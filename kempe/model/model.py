@@ -118,7 +118,7 @@ class Model(Loops):
         freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
         functions = self.equations.functions()
         if marker is not None:
-            functions = self.equations.marker_functions(self._own(self._marker(marker)))
+            functions = self.equations.marker_functions(self.marker(marker))
         if name not in functions:
             raise StateError(f"there is no function {name!r}; there are {', '.join(functions)}")
         return self.equations.casadi(name, functions[name])
@@ -154,8 +154,11 @@ class Model(Loops):
             return getattr(self._bodies[name], label or "origin")
         return marker.origin if isinstance(marker, Body) else marker
 
+    def marker(self, marker: Marker | Body | str) -> Marker:
+        """A marker, a body's origin, or what has that name, on this model's own copy of the body."""
+        return self._own(self._marker(marker))
+
     def _own(self, marker: Marker) -> Marker:
-        """The same marker on this model's copy of its body."""
         if marker.body.mechanism not in (self._source, self.mechanism):
             raise StateError(f"marker {marker} is on a body of another mechanism")
         if marker.body.name not in self._bodies:
@@ -285,6 +288,15 @@ class Model(Loops):
     def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (columns are the marker's axes in world axes) and position."""
         return self._call(self._marker_kernel("pose", marker), q, p=p)
+
+    def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
+        roll; and the matrix (6, nv) by which they change with v."""
+        return self._call(self._marker_kernel("place", marker), q, p=p)
+
+    def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
+        """Second derivatives of a marker's place (6) where vdot is zero."""
+        return self._call(self._marker_kernel("place_bias", marker), q, v, p=p)
 
     def body_poses(self, q, p=None) -> np.ndarray:
         """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""

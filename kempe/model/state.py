@@ -1,5 +1,6 @@
 """State: coordinates and velocities of a model, by name."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -13,10 +14,13 @@ from kempe.errors import StateError
 if TYPE_CHECKING:
     from kempe.model.coordinates import Coordinates
 
+PLACE = ("x", "y", "z", "roll", "pitch", "yaw")
+
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """q and v; `state["A"]` is joint A's coordinate, or its coordinates if it has several.
+    """q and v; `state["A"]` is joint A's coordinate, or its coordinates if it has several; `state["platform.x"]` is a
+    place of a body or marker: x, y, z, roll, pitch or yaw.
 
     q and v may have a leading axis, for many states at once; so has then what they are asked for.
     """
@@ -28,13 +32,24 @@ class State:
     def __getitem__(self, name: str):
         if name in self.model.cut:
             return _entries(self.model.loop_coordinates(self.q), self.model.cut[name][0])  # type: ignore[attr-defined]
-        return _entries(self.q, self.model.joint(name).q)
+        found = placed(self.model, name)
+        if found is not None:
+            return _entries(self.model.place(found[0], self.q)[0], slice(found[1], found[1] + 1))  # type: ignore[attr-defined]
+        return _entries(self.q, self._slice("q", name))
 
     def rate(self, name: str):
         """The velocity of a joint, or its velocities."""
         if name in self.model.cut:
             return _entries(self.model.loop_velocities(self.q, self.v), self.model.cut[name][1])  # type: ignore[attr-defined]
-        return _entries(self.v, self.model.joint(name).v)
+        found = placed(self.model, name)
+        if found is not None:
+            matrix = self.model.place(found[0], self.q)[1]  # type: ignore[attr-defined]
+            return _entries(np.einsum("...ij,...j->...i", matrix, self.v), slice(found[1], found[1] + 1))
+        return _entries(self.v, self._slice("v", name))
+
+    def _slice(self, which: str, name: str) -> slice:
+        slices = self.model.slices(which)
+        return slices[name] if name in slices else getattr(self.model.joint(name), which)
 
     def picture(self, path: str | Path, **options) -> Path:
         """Draws the state as PNG, SVG or PDF, by the path's ending; options as of `kempe.view.picture.picture`."""
@@ -57,6 +72,23 @@ class State:
         shown = [f"{n} = {x:.6g}" for n, x in zip(self.model.q_names, self.q, strict=True)]
         shown += [f"{n}' = {x:.6g}" for n, x in zip(self.model.v_names, self.v, strict=True) if x]
         return f"State({', '.join(shown)})"
+
+
+def entry(name: str) -> tuple[str, int | None]:
+    """A name taken apart: "J[1]" is entry 1 of joint J, any other name is whole."""
+    found = re.fullmatch(r"(.+)\[(\d+)\]", name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def placed(model: "Coordinates", name: str) -> tuple[str, int] | None:
+    """The marker, or body, and which number of its place a name such as "platform.x" or "link.tip.yaw" stands for; None
+    where it is no such name, or that of a coordinate."""
+    owner, _, part = name.rpartition(".")
+    bodies = {body.name: body for body in model.mechanism.bodies}
+    body, _, label = owner.partition(".")
+    if part not in PLACE or body not in bodies or name in model.slices("q") or owner in model.cut:
+        return None
+    return (owner, PLACE.index(part)) if not label or label in bodies[body].markers else None
 
 
 def _entries(values: np.ndarray, at: slice):

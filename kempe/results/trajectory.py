@@ -13,7 +13,7 @@ from kempe.errors import RowError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.results import balance, between
+from kempe.results import balance, between, measured
 from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, all_labels, labels, lookup, unknown
 from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
 
@@ -90,13 +90,14 @@ class Trajectory:
     @overload
     def __getitem__(self, key: slice) -> "Trajectory": ...
     def __getitem__(self, key):
-        """By name, the coordinates of a joint (n,) or (n, k), one coordinate, or a state of a law; by number, the
-        state of a row; by slice, a part of the run: rows where bounds are whole numbers, times where one is not."""
+        """By name, the coordinates of a joint (n,) or (n, k), one coordinate, a place such as "platform.x" (x, y, z,
+        roll, pitch, yaw of a body or marker), or a state of a law; by number, the state of a row; by slice, a part of
+        the run: rows where bounds are whole numbers, times where one is not."""
         if isinstance(key, str):
             if key in self.z_names:
                 return self.z[:, self.z_names.index(key)]
-            if key in self.model.cut:
-                return self._cut(key, self._cut_coordinates, 0)
+            if measured.measurable(self, key):
+                return measured.coordinates(self, key)
             return self._named(COORDINATE, self.q, key, more=self.z_names)
         if isinstance(key, slice):
             return self._rows(self._times_to_rows(key))
@@ -110,16 +111,14 @@ class Trajectory:
 
     def rate(self, name: str) -> np.ndarray:
         """Velocities of a joint, (n,) or (n, k), or of one freedom by its full name, such as "hook.wx"."""
-        if name in self.model.cut:
-            return self._cut(name, self.model.loop_velocities(self.q, self.v, p=self.inputs), 1)
+        if measured.measurable(self, name):
+            return measured.rates(self, name)
         return self._named(RATE, self.v, name)
 
     def acceleration(self, name: str) -> np.ndarray:
         """Accelerations of a joint, or of one freedom."""
-        if name in self.model.cut:
-            bias = self.model.loop_velocity_bias(self.q, self.v, p=self.inputs)
-            matrix = self.model.loop_matrix(self.q, p=self.inputs)
-            return self._cut(name, np.einsum("nij,nj->ni", matrix, self.a) + bias, 1)
+        if measured.measurable(self, name):
+            return measured.accelerations(self, name)
         return self._named(ACCELERATION, self.a, name)
 
     def torque(self, name: str) -> np.ndarray:
@@ -135,21 +134,6 @@ class Trajectory:
             has = ", ".join(self.model.limited_names) or "none"
             raise StateError(f"{name!r} has no limits, so it has no stops; limits have: {has}")
         return self._named(STOP, self.stops, name)
-
-    @cached_property
-    def _cut_coordinates(self) -> np.ndarray:
-        """Coordinates of joints that close loops; angles go on where they were measured within half a turn."""
-        found = self.model.loop_coordinates(self.q, p=self.inputs)
-        for loop in self.model.topology.loops:
-            kind, (at, _) = loop.joint.type, self.model.cut[loop.joint.name]
-            if len(kind.q_names) == len(kind.units):
-                for k, unit in zip(range(at.start, at.stop), kind.units, strict=True):
-                    found[:, k] = np.unwrap(found[:, k]) if unit == "rad" else found[:, k]
-        return found
-
-    def _cut(self, name: str, values: np.ndarray, which: int) -> np.ndarray:
-        at = self.model.cut[name][which]
-        return values[:, at.start] if at.stop - at.start == 1 else values[:, at]
 
     @cached_property
     def _found(self) -> dict[str, dict[str, list[int]]]:

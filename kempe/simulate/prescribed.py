@@ -6,7 +6,7 @@ from kempe.analyze.kinematics import follow
 from kempe.control.motion import Motion
 from kempe.errors import StateError
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.model.state import State, placed
 from kempe.results.outcome import FINISHED, Outcome
 from kempe.results.trajectory import Trajectory
 from kempe.simulate.run import output_times
@@ -15,7 +15,7 @@ from kempe.simulate.run import output_times
 def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:
     """See `Model.motion`."""
     t = _instants(motion, output, "motion")
-    if model.topology.loops:
+    if model.topology.loops or any(placed(model, name) for name in motion.names):
         q, v, a = follow(model, motion.names, motion.at, t, start)
     else:
         q, v, a = motion.on(model, start, t=t)

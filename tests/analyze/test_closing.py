@@ -56,8 +56,10 @@ class TestFourBar:
     def test_what_it_cannot_do_is_said(self):
         with pytest.raises(NotClosed, match="too far from the state nearby, or out of reach"):
             self.model.close({"D": 0.0}, near=self.state)
-        with pytest.raises(StateError, match="C was cut"):
-            self.model.closer(["C"], self.state)
+        with pytest.raises(StateError, match="names one coordinate twice"):
+            self.model.closer(["A", "A"], self.state)
+        with pytest.raises(StateError, match="no joint 'X', and no place of a body"):
+            self.model.closer(["X"], self.state)
         with pytest.raises(StateError, match="1 freedoms are left"):
             self.model.closer([], self.state)
 

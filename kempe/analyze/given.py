@@ -1,0 +1,243 @@
+"""What is given by name: joints of the tree, joints that were cut, and places of bodies such as "platform.x".
+
+Coordinates of the tree are put in. The others are measured at a state, each a row or several that closing has to meet:
+
+    off(q, x)    how far they are from the values x asked for
+    matrix(q)    L: their rates are L v
+    bias(q, v)   their second derivatives where vdot is zero
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import casadi as ca
+import numpy as np
+
+from kempe.dynamics import closure, kinematics
+from kempe.dynamics.kinematics import changing
+from kempe.errors import StateError
+from kempe.model.model import Model
+from kempe.model.state import PLACE, entry, placed
+from kempe.spatial.quaternions import conjugate, logarithm, product
+from kempe.spatial.vectors import Scalar, array, from_sx, to_sx
+
+TURN = 2 * np.pi
+
+
+class Measure(Protocol):
+    """A measured quantity; `width` numbers say what it should be."""
+
+    width: int
+
+    def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def matrix(self, q: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class CutCoordinate:
+    """One coordinate of a joint that closes a loop: its places among those of all such joints."""
+
+    model: Model
+    q: int
+    v: int
+    turning: bool
+    width = 1
+
+    def off(self, q, x):
+        """An angle by the shorter way round."""
+        return wrapped(self.model.loop_coordinates(q)[[self.q]] - x, self.turning)
+
+    def matrix(self, q):
+        """Its row of L."""
+        return self.model.loop_matrix(q)[[self.v]]
+
+    def bias(self, q, v):
+        """Its entry."""
+        return self.model.loop_velocity_bias(q, v)[[self.v]]
+
+    def symbolic(self, tree, q):
+        """The coordinate over symbols."""
+        return [x for part in closure.coordinates(tree, q) for x in part][self.q]
+
+    def symbolic_rate(self, tree, q, v):
+        """Its rate."""
+        return [x for part in closure.velocities(tree, q, v) for x in part][self.v]
+
+
+@dataclass(frozen=True, eq=False)
+class CutBall:
+    """The orientation in a ball that closes a loop, as a quaternion."""
+
+    model: Model
+    q: slice
+    v: slice
+    width = 4
+
+    def off(self, q, x):
+        """The turn from the orientation asked for to the one there is; its rate is about the ball's own velocity."""
+        wanted = np.asarray(x, dtype=float) / np.linalg.norm(x)
+        return logarithm(product(conjugate(wanted), self.model.loop_coordinates(q)[self.q]))
+
+    def matrix(self, q):
+        """Its rows of L."""
+        return self.model.loop_matrix(q)[self.v]
+
+    def bias(self, q, v):
+        """Its entries."""
+        return self.model.loop_velocity_bias(q, v)[self.v]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One of x, y, z, roll, pitch, yaw of a marker."""
+
+    model: Model
+    marker: str
+    k: int
+    width = 1
+
+    @property
+    def turning(self) -> bool:
+        """Whether it is an angle."""
+        return self.k >= 3
+
+    def off(self, q, x):
+        """An angle by the shorter way round."""
+        return wrapped(self.model.place(self.marker, q)[0][[self.k]] - x, self.turning)
+
+    def matrix(self, q):
+        """Its row."""
+        return self.model.place(self.marker, q)[1][[self.k]]
+
+    def bias(self, q, v):
+        """Its entry."""
+        return self.model.place_bias(self.marker, q, v)[[self.k]]
+
+    def symbolic(self, tree, q):
+        """The coordinate over symbols."""
+        found = kinematics.frames(tree, q, np.zeros(self.model.nv))
+        frame = kinematics.at_place(found, tree.place(self.model.marker(self.marker)))
+        return kinematics.place(frame.rotation, frame.position)[self.k]
+
+    def symbolic_rate(self, tree, q, v):
+        """Its rate."""
+        return from_sx(changing(lambda free: array([self.symbolic(tree, free)]), tree, q, v))[0]
+
+
+def wrapped(off: np.ndarray, turning: bool) -> np.ndarray:
+    """Within half a turn, for an angle."""
+    return (off + np.pi) % TURN - np.pi if turning else off
+
+
+def measures(model: Model, name: str, what: str) -> list[Measure]:
+    """What to measure for a name that is no coordinate of the tree; a joint of several coordinates has several."""
+    joint, k = (name, None) if name in model.cut else entry(name)
+    loops = {loop.joint.name: loop.joint.type for loop in model.topology.loops}
+    if joint not in loops and "." in name and name.rpartition(".")[0] in loops:
+        joint, _, part = name.rpartition(".")
+        k = loops[joint].q_names.index(part) if part in loops[joint].q_names else -1
+    if joint in loops:
+        kind, (at_q, at_v) = loops[joint], model.cut[joint]
+        if len(kind.q_names) == len(kind.v_names):
+            count = len(kind.q_names)
+            if k is not None and not 0 <= k < count:
+                raise StateError(f"{what}: joint {joint!r} has {count} coordinates ({', '.join(kind.q_names)})")
+            wanted = range(count) if k is None else (k,)
+            return [CutCoordinate(model, at_q.start + i, at_v.start + i, kind.units[i] == "rad") for i in wanted]
+        if k is None and len(kind.q_names) == 4:
+            return [CutBall(model, at_q, at_v)]
+        raise StateError(f"{what}: of {kind.name} joint {joint!r}, which closes a loop, give the whole orientation")
+    found = placed(model, name)
+    if found is None:
+        there = ", ".join((*model.joint_names, *(f"{body.name}.x" for body in model.mechanism.bodies)))
+        raise StateError(
+            f"{what}: there is no joint {name!r}, and no place of a body (its {', '.join(PLACE)}); there are {there}"
+        )
+    return [Place(model, *found)]
+
+
+# ---- a motion's coordinates ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Single coordinates that are given: those of the tree by their places in q and v, then those that are measured.
+
+    order: where each entry of a motion goes, first those of the tree, then the measured ones.
+    """
+
+    at_q: np.ndarray
+    at_v: np.ndarray
+    measured: tuple[CutCoordinate | Place, ...]
+    order: np.ndarray
+
+    @property
+    def tree(self) -> int:
+        """How many are of the tree."""
+        return len(self.at_q)
+
+    def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """How far measured ones are from x."""
+        return stacked((m.off(q, x[k]) for k, m in enumerate(self.measured)), ())
+
+    def matrix(self, q: np.ndarray, nv: int) -> np.ndarray:
+        """L of measured ones."""
+        return stacked((m.matrix(q) for m in self.measured), (nv,))
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Of measured ones."""
+        return stacked((m.bias(q, v) for m in self.measured), ())
+
+    def symbolic_off(self, tree, q, x) -> list[Scalar]:
+        """How far measured ones are from x, over symbols."""
+        found = []
+        for k, m in enumerate(self.measured):
+            away = m.symbolic(tree, q) - x[k]
+            found.append(away - TURN * ca.floor(away / TURN + 0.5) if m.turning else away)
+        return found
+
+    def symbolic_matrix(self, tree, q, nv: int) -> np.ndarray:
+        """L of measured ones, over symbols."""
+        v = ca.SX.sym("v", nv)
+        rate = self._symbolic_rates(tree, q, from_sx(v))
+        return from_sx(ca.jacobian(to_sx(rate), v)).reshape(len(self.measured), nv)
+
+    def symbolic_bias(self, tree, q, v) -> np.ndarray:
+        """Of measured ones, over symbols."""
+        return from_sx(changing(lambda free: self._symbolic_rates(tree, free, v), tree, q, v))
+
+    def _symbolic_rates(self, tree, q, v) -> np.ndarray:
+        return array(m.symbolic_rate(tree, q, v) for m in self.measured)
+
+
+def stacked(parts: Iterable[np.ndarray], width: tuple[int, ...]) -> np.ndarray:
+    """Rows of several measures under one another; none where there are none."""
+    return np.concatenate([np.zeros((0, *width)), *parts])
+
+
+def given(model: Model, names: tuple[str, ...], what: str = "motion") -> Given:
+    """The places of named single coordinates."""
+    slices_q, slices_v = model.slices("q"), model.slices("v")
+    tree, measured = [], []
+    for number, name in enumerate(names):
+        joint, k = (name, None) if name in slices_q else entry(name)
+        at_q, at_v = slices_q.get(joint), slices_v.get(joint)
+        if at_q is not None:
+            if at_v is None or at_q.stop - at_q.start != at_v.stop - at_v.start:
+                raise StateError(f"{what}: the velocities of joint {joint!r} are not the rates of its coordinates")
+            if (k is None and at_q.stop - at_q.start != 1) or (k or 0) >= at_q.stop - at_q.start:
+                raise StateError(f"{what}: joint {joint!r} has {at_q.stop - at_q.start} coordinates; give each")
+            tree.append((number, at_q.start + (k or 0), at_v.start + (k or 0)))
+            continue
+        (found, *more) = measures(model, name, what)
+        if more or isinstance(found, CutBall):
+            raise StateError(f"{what}: joint {name!r} has several coordinates; give each, as {name}[0]")
+        measured.append((number, found))
+    where = [t[1:] for t in tree]
+    if len(set(where)) < len(where) or len(set(names)) < len(names):
+        raise StateError(f"{what}: {', '.join(names)} names one coordinate twice")
+    at_q, at_v = np.array(where, dtype=int).reshape(-1, 2).T
+    order = np.array([t[0] for t in tree] + [m[0] for m in measured], dtype=int)
+    return Given(at_q, at_v, tuple(m[1] for m in measured), order)
