@@ -41,6 +41,10 @@ class NotClosed(StateError):
     """Loops are not closed, or cannot be; the message says which, by how much, and what is out of reach."""
 
 
+class Singular(StateError):
+    """A state at which loops, actuators or inertia do not determine what was asked for; the message says which."""
+
+
 class RowError(StateError, IndexError):
     """A trajectory has no such row; an IndexError too, so that loops over it end."""
 

@@ -61,6 +61,7 @@ MAY_IMPORT = {
 DOORS = {
     "mechanism/mechanism.py": {"analyze", "check", "model", "topology"},
     "model/model.py": {"simulate", "results", "control"},
+    "model/dynamics.py": {"analyze", "simulate", "results", "control"},
     "model/loops.py": {"analyze", "simulate", "results", "control"},
     "model/state.py": {"view"},
     "results/trajectory.py": {"view"},

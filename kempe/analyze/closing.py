@@ -16,10 +16,10 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.trace import trace
 from kempe.dynamics import closure
 from kempe.dynamics.kinematics import rates
-from kempe.dynamics.recursions import eliminated
 from kempe.errors import NotClosed, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
+from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import array, from_sx, to_sx
 
 STEPS = 4  # of Newton's method; each squares the error
@@ -69,7 +69,7 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
     def newton(q, x):
         q, x = from_sx(q).astype(object), from_sx(x)
         q[known.at_q] = x[tree_x]
-        step = spread(eliminated(equations(q)[np.ix_(rows, order)], -errors(q, x)[rows]))
+        step = spread(Elimination(equations(q)[np.ix_(rows, order)]).solve(-errors(q, x)[rows]))
         moved = q + rates(tree, q, step)
         parts = [t.joint.type().normalized(moved[t.q]) if len(t.joint.type.q_names) != len(t.joint.type.v_names)
                  else moved[t.q] for t in model.topology.tree]  # fmt: skip
@@ -78,15 +78,15 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
     def motion(q, x, xdot, xddot):
         q, x, xdot, xddot = map(from_sx, (q, x, xdot, xddot))
         full = equations(q)
-        square, lead = full[np.ix_(rows, order)], full[np.ix_(rows, known.at_v)]
+        square, lead = Elimination(full[np.ix_(rows, order)]), full[np.ix_(rows, known.at_v)]
         v, a = np.zeros(model.nv, dtype=object), np.zeros(model.nv, dtype=object)
         v[known.at_v], a[known.at_v] = xdot[tree_x], xddot[tree_x]
         held = np.zeros(len(full) - len(measured_x))
         right = np.concatenate([held, xdot[measured_x]])[rows]
-        v[order] = eliminated(square, right - lead @ xdot[tree_x])
+        v[order] = square.solve(right - lead @ xdot[tree_x])
         gamma = from_sx(closure.bias(tree, q, v, size))
         right = np.concatenate([gamma, xddot[measured_x] - known.symbolic_bias(tree, q, v)])[rows]
-        a[order] = eliminated(square, right - lead @ xddot[tree_x])
+        a[order] = square.solve(right - lead @ xddot[tree_x])
         left = ca.SX(0.0)
         for entry in errors(q, x):
             left = ca.fmax(left, ca.fabs(entry))

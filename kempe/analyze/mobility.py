@@ -132,36 +132,76 @@ def assembled_samples(model: Model) -> list[np.ndarray]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A direction that a joint holds at a state: its axis in world axes, and the joint's two frames there."""
+
+    joint: Joint
+    direction: int
+    axis: np.ndarray
+    place: np.ndarray  # of frame b
+    marker: np.ndarray  # axes of marker b, as columns
+
+    @property
+    def name(self) -> str:
+        """Joint and direction."""
+        return f"{self.joint.name} {NAMES[self.direction]}"
+
+    @property
+    def screw(self) -> float:
+        """The pitch, where it couples turning and sliding in this direction."""
+        return self.joint.pitch if self.joint.pitch is not None and self.direction == 5 else 0.0
+
+    def seen(self, size: float) -> np.ndarray:
+        """What takes the multiplier of this direction out of a wrench at marker b, in its axes."""
+        axis, none = self.marker.T @ self.axis, np.zeros(3)
+        return np.concatenate([axis, none] if self.direction < 3 else [none, size * axis])
+
+    def exerted(self, size: float) -> np.ndarray:
+        """The wrench of a unit multiplier, at marker b, in its axes."""
+        axis = self.marker.T @ self.axis
+        return np.concatenate([axis, 0 * axis] if self.direction < 3 else [-self.screw / size * axis, axis / size])
+
+
+def held_axes(model: Model, q: np.ndarray) -> list[Held]:
+    """All directions that joints hold at a state."""
+    m, values = model.mechanism, model.mechanism.parameters.__getitem__
+    poses = _poses(model, q)
+    found = []
+    for joint in m.joints:
+        ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
+        marker = poses[joint.b.body.name][0] @ np.array(joint.b.rotation, dtype=float)
+        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker) for d in held(joint)]
+    return found
+
+
 def constraints(model: Model, q: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Rows of all joints on the twists [omega; v] of all bodies, in each joint's own axes, lengths over the size."""
-    m, size = model.mechanism, model.equations.closure_size
+    m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q)
     number = {body.name: k for k, body in enumerate(m.bodies)}
-    values = m.parameters.__getitem__
+    directions = held_axes(model, q)
+    rows = np.zeros((len(directions), len(m.bodies), 6))
+    for row, d in zip(rows, directions, strict=True):
+        # At the place of frame b, for both bodies: along a slider the frames are apart.
+        for sign, marker in ((-1, d.joint.a), (1, d.joint.b)):
+            k = number.get(marker.body.name)
+            if k is None:
+                continue
+            if d.direction < 3:
+                row[k, :3] += sign * d.axis
+            else:  # velocity of the joint's place along the axis; a screw slides as it turns
+                row[k, 3:] += sign * d.axis
+                row[k, :3] += sign * np.cross(d.place - poses[marker.body.name][1], d.axis) / size
+                row[k, :3] -= sign * d.screw / size * d.axis
+    return rows.reshape(len(directions), 6 * len(m.bodies)), [d.name for d in directions]
+
+
+def _poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    m = model.mechanism
     poses = {m.ground.name: (np.eye(3), np.zeros(3))}
     for body, numbers in zip(m.bodies, model.body_poses(q), strict=True):
         poses[body.name] = numbers[:9].reshape(3, 3), numbers[9:]
-    origins = {name: position for name, (_, position) in poses.items()}
-    rows, names = [], []
-    for joint in m.joints:
-        ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
-        for direction in held(joint):
-            axis = _axis(joint, direction, ends)
-            row = np.zeros((len(m.bodies), 6))
-            place = ends[1][1]  # of frame b, for both bodies: along a slider the frames are apart
-            for sign, marker in ((-1, joint.a), (1, joint.b)):
-                k = number.get(marker.body.name)
-                if k is None:
-                    continue
-                if direction < 3:
-                    row[k, :3] += sign * axis
-                else:  # velocity of the joint's place along the axis
-                    row[k, 3:] += sign * axis
-                    row[k, :3] += sign * np.cross(place - origins[marker.body.name], axis) / size
-                    if joint.pitch is not None and direction == 5:  # a screw slides as it turns
-                        row[k, :3] -= sign * joint.pitch / size * axis
-            rows.append(row.ravel())
-            names.append(f"{joint.name} {NAMES[direction]}")
-    return np.array(rows).reshape(len(rows), 6 * len(m.bodies)), names
+    return poses
 
 
 def held(joint: Joint) -> list[int]:

@@ -12,16 +12,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import closure, kinematics, recursions
+from kempe.dynamics import closure, kinematics, loops, partition, reactions, recursions
 from kempe.dynamics.kinematics import changing
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
+from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
 from kempe.topology.tree import Topology
 
 FORMULATIONS = {
     "udu": "the O(n) UDU^T recursion of Mohan and Saha (2007), eqs. 30-37, in merged form",
     "cholesky": "the non-recursive way: the whole inertia matrix, factored (Mohan and Saha 2007, section 5)",
+    "partition": "generalized coordinates found by themselves (Yamane and Nakamura 1999)",
 }
 
 
@@ -30,6 +32,7 @@ class Function:
     """A function over symbols: names of inputs and outputs, the outputs' kinds, and how to work it out.
 
     by_parameters: it has a last output more, its derivative by the parameters, where there are any.
+    chosen: it needs generalized coordinates to have been chosen.
     """
 
     inputs: tuple[str, ...]
@@ -37,21 +40,28 @@ class Function:
     kinds: tuple[str, ...]  # of the outputs: scalar, vector, matrix
     work: Callable[..., Sequence]
     by_parameters: bool = False
+    chosen: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The equations of a tree whose listed parameters stay symbols."""
+    """The equations of a tree whose listed parameters stay symbols.
+
+    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix.
+    """
 
     topology: Topology
     parameters: tuple[str, ...]
     formulation: str
+    choice: partition.Choice | None = None
+    way: str = "composite"
 
     @property
     def sizes(self) -> dict[str, int]:
         """Lengths of the vectors that functions take."""
         nq, nv = self.topology.nq, self.topology.nv
-        return {"q": nq, "v": nv, "a": nv, "tau": nv, "p": len(self.parameters)}
+        rows = sum(6 - len(loop.joint.type.v_names) for loop in self.topology.loops)
+        return {"q": nq, "v": nv, "a": nv, "tau": nv, "lam": rows, "p": len(self.parameters)}
 
     @cached_property
     def constant_tree(self) -> Tree:
@@ -70,11 +80,20 @@ class Equations:
         return build(self.topology, dict(zip(self.parameters, p, strict=True)))
 
     def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
-        """Accelerations by the chosen formulation, and the pivots it divided by."""
+        """Accelerations by the chosen formulation, and the pivots it divided by: of loops first, then of inertia."""
+        if self.formulation == "partition":
+            found = self.reduced(tree, q, v)
+            vdot, pivots = partition.forward(tree, q, v, tau, found, self.way)
+            return vdot, np.concatenate([found.loops.pivots, pivots])
         external = kinematics.external_wrenches(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
         return recursions.udu(tree, q, v, tau, external, run)
+
+    def reduced(self, tree: Tree, q, v=None) -> partition.Reduction:
+        """W and g of the chosen generalized coordinates."""
+        assert self.choice is not None
+        return partition.reduce(tree, q, v, self.closure_size, self.choice)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
         """Generalized forces for given accelerations."""
@@ -92,7 +111,8 @@ class Equations:
 
     def functions(self) -> dict[str, Function]:
         """Everything that can be computed, by name; functions of parameters take p where there are any."""
-        return {n: self._with_parameters(f) for n, f in FUNCTIONS.items()}
+        known = FUNCTIONS | PARTITIONED if self.formulation == "partition" else FUNCTIONS
+        return {n: self._with_parameters(f) for n, f in known.items()}
 
     def marker_functions(self, marker: Marker) -> dict[str, Function]:
         """Kinematics of one marker."""
@@ -182,6 +202,14 @@ def _closure(eq: Equations, tree, q):
     return closure.phi(tree, q, eq.closure_size), closure.jacobian(tree, q, eq.closure_size), closure.uprights(tree, q)
 
 
+def _loop_rows(eq: Equations, tree, q):
+    return (loops.jacobian(tree, q, kinematics.frames(tree, q, np.zeros(eq.topology.nv)), eq.closure_size),)
+
+
+def _loop_slip(eq: Equations, tree, q, v):
+    return (closure.phi_rates(tree, q, v, eq.closure_size),)
+
+
 def _loop_bias(eq: Equations, tree, q, v):
     return (closure.bias(tree, q, v, eq.closure_size),)
 
@@ -201,6 +229,10 @@ def _loop_velocity_bias(eq: Equations, tree, q, v):
 def _loop_matrix(eq: Equations, tree, q):
     v = symbols("v", eq.topology.nv)
     return (ca.jacobian(to_sx(_loop_velocities(eq, tree, q, v)[0]), to_sx(v)),)
+
+
+def _joint_wrenches(eq: Equations, tree, q, v, a, lam):
+    return (reactions.joint_wrenches(tree, q, v, a, lam, eq.closure_size),)
 
 
 def _rates(eq, tree, q, v):
@@ -273,8 +305,31 @@ def _forward_derivatives(eq: Equations, tree, q, v, tau, p):
     a, _ = eq.forward(tree, q, v, tau)
     by_q, by_v, gim, *by_p = map(_grid, _inverse_derivatives(eq, tree, q, v, a, p))
     sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
-    solved = recursions.solve_symmetric(gim, np.hstack(sides))
+    solved = solve_symmetric(gim, np.hstack(sides))
     return np.split(solved, np.cumsum([x.shape[1] for x in sides])[:-1], axis=1)
+
+
+# ---- those of generalized coordinates --------------------------------------------------------------------
+
+
+def _closed_forward(eq: Equations, tree, q, v, tau):
+    found = eq.reduced(tree, q, v)
+    return partition.forward(tree, q, v, tau, found, eq.way)[0], array([_fitness(eq, found)])
+
+
+def _reduction(eq: Equations, tree, q):
+    found = eq.reduced(tree, q)
+    return found.w, array([_fitness(eq, found)])
+
+
+def _generalized_efforts(eq: Equations, tree, q, v, a):
+    found = eq.reduced(tree, q)
+    return found.w.T @ eq.inverse(tree, q, v, a), found.w, array([_fitness(eq, found)])  # (7)
+
+
+def _fitness(eq: Equations, found: partition.Reduction):
+    assert eq.choice is not None
+    return partition.fitness(eq.choice, found)
 
 
 def _grid(x: ca.SX) -> np.ndarray:
@@ -290,11 +345,14 @@ FUNCTIONS = {
     "bias": Function(("q", "v"), ("h",), VECTOR, _bias),
     "residual": Function(("q",), ("phi",), VECTOR, _residual),
     "closure": Function(("q",), ("phi", "J", "upright"), ("vector", "matrix", "vector"), _closure),
+    "loop_rows": Function(("q",), ("rows",), MATRIX, _loop_rows),
+    "loop_slip": Function(("q", "v"), ("slip",), VECTOR, _loop_slip),
     "loop_bias": Function(("q", "v"), ("gamma",), VECTOR, _loop_bias),
     "loop_coordinates": Function(("q",), ("coordinates",), VECTOR, _loop_coordinates),
     "loop_velocities": Function(("q", "v"), ("velocities",), VECTOR, _loop_velocities),
     "loop_velocity_bias": Function(("q", "v"), ("bias",), VECTOR, _loop_velocity_bias),
     "loop_matrix": Function(("q",), ("L",), MATRIX, _loop_matrix),
+    "joint_wrenches": Function(("q", "v", "a", "lam"), ("wrenches",), MATRIX, _joint_wrenches),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots),
     "rates": Function(("q", "v"), ("qdot",), VECTOR, _rates),
     "body_poses": Function(("q",), ("poses",), MATRIX, _body_poses),
@@ -309,5 +367,16 @@ FUNCTIONS = {
     ),
     "generalized_forces_derivatives": Function(
         ("q", "v", "a"), ("by_q", "by_v", "by_a"), MATRICES, _inverse_derivatives, True
+    ),
+}
+
+PARTITIONED = {
+    "forward_dynamics": Function(
+        ("q", "v", "tau"), ("vdot", "fit"), ("vector", "scalar"), _closed_forward, chosen=True
+    ),
+    "pivots": Function(("q",), ("pivots",), VECTOR, _pivots, chosen=True),
+    "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), _reduction, chosen=True),
+    "generalized_efforts": Function(
+        ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), _generalized_efforts, chosen=True
     ),
 }

@@ -20,6 +20,7 @@ import numpy as np
 from kempe.dynamics.tree import Link, Tree
 from kempe.spatial.inertia import ArticulatedInertia
 from kempe.spatial.moves import acceleration_along, spin_along, wrench_back
+from kempe.spatial.solving import pivots, solve_symmetric
 from kempe.spatial.vectors import Matrix, Vector, array, cross, dot, is_one, is_symbolic, is_zero, zeros
 
 Run = Callable[..., Any]
@@ -144,6 +145,22 @@ def rnea(tree: Tree, q: Vector, v: Vector, vdot: Vector, external=None, run: Run
         if parent >= 0:
             carried[parent] = run(added, link, *carried[parent], *more) if carried[parent] else more
     return _joined(tau)
+
+
+def transmitted(tree: Tree, q: Vector, v: Vector, vdot: Vector, external) -> list[tuple[Vector, Vector]]:
+    """Moment and force that each link's joint exerts on it, at its frame, in its axes; `external` as for `rnea`."""
+    base = zeros(3), zeros(3), -tree.gravity
+    seen: list = []
+    for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
+        omega, alpha, a = base if parent < 0 else seen[parent][1:4]
+        seen.append(accelerated(link, omega, alpha, a, q[at.q], v[at.v], vdot[at.v]))
+    carried = _without(external, [step[4:6] for step in seen])
+    for k in range(len(tree.links) - 1, -1, -1):
+        parent = tree.parents[k]
+        if parent >= 0:
+            more = wrench_back(tree.links[k].moves(seen[k][0]), *carried[k])
+            carried[parent] = carried[parent][0] + more[0], carried[parent][1] + more[1]
+    return carried
 
 
 def added(link: Link, n, f, more_n, more_f) -> tuple[Vector, ...]:
@@ -290,60 +307,6 @@ def unpacked(numbers: Vector) -> ArticulatedInertia:
     return ArticulatedInertia(
         array(j.ravel()).reshape(3, 3), numbers[12:].reshape(3, 3), array(m.ravel()).reshape(3, 3)
     )
-
-
-def factored(a: Matrix) -> tuple[Matrix, list]:
-    """L and the pivots of a positive definite a = L D L^T, without exchanges; over floats or symbols."""
-    size = len(a)
-    lower = np.eye(size, dtype=object)
-    work = np.array(a, dtype=object)
-    for i in range(size):
-        for j in range(i + 1, size):
-            lower[j, i] = work[j, i] / work[i, i]
-            for k in range(i + 1, j + 1):
-                work[j, k] = work[j, k] - lower[j, i] * work[k, i]
-    return lower, [work[i, i] for i in range(size)]
-
-
-def pivots(a: Matrix) -> Vector:
-    """What a positive definite matrix is divided by in turn when it is factored."""
-    return array(factored(a)[1])
-
-
-def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
-    """a^-1 b for a positive definite a; over floats or symbols."""
-    lower, diagonal = factored(a)
-    size = len(a)
-    columns = [list(column) for column in np.asarray(b, dtype=object).T]
-    for x in columns:
-        for i in range(size):
-            for j in range(i):
-                x[i] = x[i] - lower[i, j] * x[j]
-        for i in range(size):
-            x[i] = x[i] / diagonal[i]
-        for i in range(size - 1, -1, -1):
-            for j in range(i + 1, size):
-                x[i] = x[i] - lower[j, i] * x[j]
-    return array(columns[j][i] for i in range(size) for j in range(len(columns))).reshape(np.shape(b))
-
-
-def eliminated(a: Matrix, b: Vector) -> Vector:
-    """a^-1 b for any square a whose rows and columns are in the order to be eliminated in; over floats or symbols."""
-    work, right = np.array(a, dtype=object), list(b)
-    size = len(work)
-    for k in range(size):
-        for i in range(k + 1, size):
-            if is_zero(work[i, k]):
-                continue
-            factor = work[i, k] / work[k, k]
-            for j in range(k + 1, size):
-                work[i, j] = work[i, j] - factor * work[k, j]
-            right[i] = right[i] - factor * right[k]
-    for k in range(size - 1, -1, -1):
-        for j in range(k + 1, size):
-            right[k] = right[k] - work[k, j] * right[j]
-        right[k] = right[k] / work[k, k]
-    return array(right)
 
 
 def _joined(parts: Sequence[Vector]) -> Vector:

@@ -22,7 +22,7 @@ class Loops(Coordinates, ABC):
     """The part of a model that is about closed loops."""
 
     @abstractmethod
-    def _call(self, kernel, *arguments, p=None) -> Any:
+    def call(self, kernel, *arguments, p=None) -> Any:
         """Runs a function of the model."""
 
     @cached_property
@@ -34,35 +34,49 @@ class Loops(Coordinates, ABC):
 
         return tree_freedom(self)  # type: ignore[arg-type]
 
+    @property
+    def redundancy(self) -> int:
+        """How many of the loops' equations follow from the others."""
+        return self.equations.sizes["lam"] - (self.nv - self.dof) if self.topology.loops else 0  # type: ignore[attr-defined]
+
     def residual(self, q, p=None) -> np.ndarray:
         """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
         divided by the mechanism's size."""
-        return self._call("residual", q, p=p)
+        return self.call("residual", q, p=p)
 
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
         """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
         by an axis turned around or half a turn."""
-        return self._call("closure", q, p=p)
+        return self.call("closure", q, p=p)
+
+    def loop_rows(self, q, p=None) -> np.ndarray:
+        """J as the equations of motion have it: rows are wrenches in world axes; they span those of J at closed states,
+        where both are true."""
+        return self.call("loop_rows", q, p=p)
+
+    def loop_slip(self, q, v, p=None) -> np.ndarray:
+        """J v: how fast loops open."""
+        return self.call("loop_slip", q, v, p=p)
 
     def loop_bias(self, q, v, p=None) -> np.ndarray:
         """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
-        return self._call("loop_bias", q, v, p=p)
+        return self.call("loop_bias", q, v, p=p)
 
     def loop_coordinates(self, q, p=None) -> np.ndarray:
         """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
-        return self._call("loop_coordinates", q, p=p)
+        return self.call("loop_coordinates", q, p=p)
 
     def loop_velocities(self, q, v, p=None) -> np.ndarray:
         """Velocities of the joints that close loops, one joint after the other."""
-        return self._call("loop_velocities", q, v, p=p)
+        return self.call("loop_velocities", q, v, p=p)
 
     def loop_velocity_bias(self, q, v, p=None) -> np.ndarray:
         """Accelerations of the joints that close loops, where those of the tree are zero."""
-        return self._call("loop_velocity_bias", q, v, p=p)
+        return self.call("loop_velocity_bias", q, v, p=p)
 
     def loop_matrix(self, q, p=None) -> np.ndarray:
         """L: the velocities of the joints that close loops are L v."""
-        return self._call("loop_matrix", q, p=p)
+        return self.call("loop_matrix", q, p=p)
 
     def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
                  branch=None) -> State:  # fmt: skip

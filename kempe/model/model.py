@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import casadi as ca
@@ -18,25 +18,29 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics.equations import FORMULATIONS, Equations, Function
-from kempe.errors import MechanismError, StateError, TopologyError
+from kempe.errors import MechanismError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks
-from kempe.model.loops import Loops
-from kempe.model.state import State, by_name
-from kempe.topology.tree import topology
+from kempe.model.dynamics import Dynamics
+from kempe.model.state import State
+from kempe.topology.tree import Topology, topology
 
 if TYPE_CHECKING:
-    from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.stepper import Stepper
 
-PASSIVE = 1e-7  # an effort this small beside the others counts as none
-
-PAPER = (
+SERIAL = (
     "A. Mohan and S. K. Saha, A recursive, numerically stable, and efficient simulation algorithm for serial robots, "
     "Multibody System Dynamics 17 (2007) 291-319."
 )
+PAPERS = {
+    "udu": SERIAL,
+    "cholesky": SERIAL,
+    "partition": "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of "
+    "human figures, IEEE/RSJ International Conference on Intelligent Robots and Systems (1999) 1108-1114.",
+}
+CLOSED = ("partition",)  # formulations for mechanisms with loops
 
 
 def compile_model(
@@ -56,12 +60,20 @@ def compile_model(
             raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
     if formulation != "auto" and formulation not in FORMULATIONS:
         raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
-    return Model(
-        Equations(topology(mechanism, cut), parameters, "udu" if formulation == "auto" else formulation), source
-    )
+    found = topology(mechanism, cut)
+    if found.loops and formulation not in ("auto", *CLOSED):
+        raise MechanismError(
+            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
+            f"{', '.join(CLOSED)}"
+        )
+    return Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
 
 
-class Model(Loops):
+def _best(found: Topology) -> str:
+    return "partition" if found.loops else "udu"
+
+
+class Model(Dynamics):
     """A compiled mechanism.
 
     q (nq) and v (nv) are the coordinates and velocities of its tree, tau (nu) the efforts of actuated freedoms; all
@@ -93,9 +105,12 @@ class Model(Loops):
     @cached_property
     def why(self) -> str:
         """Which equations are used, and why, in a sentence."""
-        if self.topology.loops:
-            closing = ", ".join(loop.joint.name for loop in self.topology.loops)
-            return f"{self.mechanism.name} has closed loops ({closing}); equations of motion for them are still to come"
+        if self.formulation == "partition":
+            free, loops = (self.v_names[k] for k in self.choice.independent), len(self.topology.loops)
+            return (
+                f"{self.mechanism.name} has {loops} closed loop{'s' * (loops != 1)}, so partition: "
+                f"{FORMULATIONS['partition']}, here {', '.join(free) or 'none'}; {self.counts.total} operations"
+            )
         repeated = " as repeated blocks" if not self.program("forward_dynamics").is_single_block else ""
         return (
             f"{self.mechanism.name} is a tree of {len(self.topology.tree)} joints, so {self.formulation}: "
@@ -109,7 +124,7 @@ class Model(Loops):
 
     def cite(self) -> str:
         """The papers behind the equations in use."""
-        return PAPER
+        return PAPERS[self.formulation]
 
     # ---- compiling -------------------------------------------------------------------------------------
 
@@ -121,7 +136,12 @@ class Model(Loops):
             functions = self.equations.marker_functions(self.marker(marker))
         if name not in functions:
             raise StateError(f"there is no function {name!r}; there are {', '.join(functions)}")
-        return self.equations.casadi(name, functions[name])
+        return (self.chosen if functions[name].chosen else self.equations).casadi(name, functions[name])
+
+    @property
+    def chosen(self) -> Equations:
+        """The equations, with generalized coordinates where there are loops."""
+        return replace(self.equations, choice=self.choice) if self.formulation == "partition" else self.equations
 
     def program(self, name: str) -> Program:
         """A function of this model as a program."""
@@ -168,7 +188,7 @@ class Model(Loops):
                 raise StateError(f"marker {marker} refers to {x!r}, which is no parameter of this mechanism")
         return replace(marker, body=self._bodies[marker.body.name])
 
-    def _call(self, kernel: str | Kernel, *arguments, p=None):
+    def call(self, kernel: str | Kernel, *arguments, p=None):
         """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
         if isinstance(kernel, str):
             kernel = self._kernels.get(kernel) or self.kernel(kernel)
@@ -178,145 +198,40 @@ class Model(Loops):
             raise StateError("this model keeps no parameters as inputs; compile it with parameters=[...]")
         return kernel(*arguments)
 
-    def _open_only(self, what: str) -> None:
-        if self.topology.loops:
-            closing = ", ".join(loop.joint.name for loop in self.topology.loops)
-            raise TopologyError(
-                f"{what}: mechanism {self.mechanism.name!r} has closed loops ({closing}); so far they are understood "
-                "and assembled, and dynamics are for trees only"
-            )
-
-    # ---- dynamics --------------------------------------------------------------------------------------
-
-    def forward_dynamics(self, q, v, tau=None, p=None) -> np.ndarray:
-        """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none."""
-        if self.topology.loops:
-            self._open_only("forward_dynamics")
-        if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
-            tau = self.spread(tau)
-        return self._call("forward_dynamics", q, v, tau, p=p)
-
-    def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
-        """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name)."""
-        if isinstance(a, dict):
-            a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
-        return self._call("generalized_forces", q, v, a, p=p)
-
-    @overload
-    def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None) -> "Trajectory": ...
-    @overload
-    def inverse_dynamics(self, q, v, a, p=None) -> np.ndarray: ...
-    def inverse_dynamics(self, q, v=None, a=None, p=None, *, start=None, output=0.01):
-        """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
-        would need an effort too.
-
-        With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
-        `start`; `output` is a spacing in seconds, or times.
-        """
-        self._open_only("inverse_dynamics")
-        if v is None:
-            from kempe.simulate.prescribed import prescribed
-
-            return prescribed(self, q, start, output, p)
-        full = self.generalized_forces(q, v, a, p)
-        if self.fully_driven:
-            return full
-        idle = np.setdiff1d(np.arange(self.nv), self.driven)
-        needed = np.abs(full[..., idle]).reshape(-1, len(idle)).max(axis=0, initial=0.0)
-        scale = max(np.abs(full).max(initial=0.0), np.abs(self.bias(q, v, p)).max(initial=0.0))
-        if (needed > PASSIVE * scale).any():
-            k = int(needed.argmax())
-            raise StateError(
-                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is "
-                "not actuated; generalized_forces gives what every freedom would need"
-            )
-        return full[..., self.driven]
-
-    def mass_matrix(self, q, p=None) -> np.ndarray:
-        """The generalized inertia matrix (nv, nv)."""
-        return self._call("mass_matrix", q, p=p)
-
-    def pivots(self, q, p=None) -> np.ndarray:
-        """What the elimination divides by, for every freedom (nv); one is zero where the inertia matrix is singular."""
-        return self._call("pivots", q, p=p)
-
-    def bias(self, q, v, p=None) -> np.ndarray:
-        """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
-        return self.generalized_forces(q, v, np.zeros(self.nv), p)
-
-    def energy(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy."""
-        return self._call("energy", q, v, p=p)
-
-    def energy_rate(self, q, v, a, p=None) -> np.ndarray:
-        """How fast kinetic and potential energy together grow."""
-        return self._call("energy_rate", q, v, a, p=p)
-
-    def passive_power(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Power of dampers (never positive), and of wrenches."""
-        return self._call("passive_power", q, v, p=p)
-
-    def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Angular momentum about the world's origin, and linear momentum."""
-        return self._call("momentum", q, v, p=p)
-
-    def center_of_mass(self, q, p=None) -> np.ndarray:
-        """Of all bodies together."""
-        return self._call("center_of_mass", q, p=p)
-
-    def rates(self, q, v, p=None) -> np.ndarray:
-        """dq/dt."""
-        return self._call("rates", q, v, p=p)
-
-    def motion_rates(self, q, v, a, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """dq/dt and its derivative, for accelerations a."""
-        return self._call("motion_rates", q, v, a, p=p)
-
-    def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
-        """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
-        the parameters, if any are inputs."""
-        self._open_only("forward_dynamics_derivatives")
-        by_q, by_v, by_tau, *by_p = self._call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
-        return by_q, by_v, by_tau[..., self.driven], *by_p
-
-    def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
-        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
-        return self._call("generalized_forces_derivatives", q, v, a, p=p)
-
     # ---- kinematics of a marker, or of a body's own frame ----------------------------------------------
 
     def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (columns are the marker's axes in world axes) and position."""
-        return self._call(self._marker_kernel("pose", marker), q, p=p)
+        return self.call(self._marker_kernel("pose", marker), q, p=p)
 
     def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
         roll; and the matrix (6, nv) by which they change with v."""
-        return self._call(self._marker_kernel("place", marker), q, p=p)
+        return self.call(self._marker_kernel("place", marker), q, p=p)
 
     def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """Second derivatives of a marker's place (6) where vdot is zero."""
-        return self._call(self._marker_kernel("place_bias", marker), q, v, p=p)
+        return self.call(self._marker_kernel("place_bias", marker), q, v, p=p)
 
     def body_poses(self, q, p=None) -> np.ndarray:
         """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
-        return self._call("body_poses", q, p=p)
+        return self.call("body_poses", q, p=p)
 
     def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """[omega; velocity of the marker's origin] in world axes."""
-        return self._call(self._marker_kernel("twist", marker), q, v, p=p)
+        return self.call(self._marker_kernel("twist", marker), q, v, p=p)
 
     def acceleration(self, marker: Marker | Body | str, q, v, a, p=None) -> np.ndarray:
         """[angular acceleration; acceleration of the marker's origin] in world axes."""
-        return self._call(self._marker_kernel("acceleration", marker), q, v, a, p=p)
+        return self.call(self._marker_kernel("acceleration", marker), q, v, a, p=p)
 
     def jacobian(self, marker: Marker | Body | str, q, p=None) -> np.ndarray:
         """J (6, nv): twist = J v."""
-        return self._call(self._marker_kernel("jacobian", marker), q, p=p)
+        return self.call(self._marker_kernel("jacobian", marker), q, p=p)
 
     def jacobian_rate(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """dJ/dt (6, nv)."""
-        return self._call(self._marker_kernel("jacobian_rate", marker), q, v, p=p)
+        return self.call(self._marker_kernel("jacobian_rate", marker), q, v, p=p)
 
     # ---- motion ----------------------------------------------------------------------------------------
 
@@ -332,7 +247,6 @@ class Model(Loops):
         """
         from kempe.simulate.run import simulate
 
-        self._open_only("simulate")
         return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
     def stepper(self, state: State | Sequence[State] | None, dt: float, **options) -> "Stepper":
@@ -340,7 +254,6 @@ class Model(Loops):
         torque (a law), limits, p."""
         from kempe.simulate.stepper import Stepper
 
-        self._open_only("stepper")
         return Stepper(self, state, dt, **options)
 
     def _repr_html_(self) -> str:

@@ -15,12 +15,16 @@ from kempe.simulate.run import output_times
 def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:
     """See `Model.motion`."""
     t = _instants(motion, output, "motion")
-    if model.topology.loops or any(placed(model, name) for name in motion.names):
-        q, v, a = follow(model, motion.names, motion.at, t, start)
-    else:
-        q, v, a = motion.on(model, start, t=t)
+    q, v, a = _moved(model, motion, start, t)
     done = Outcome(FINISHED, float(t[-1]), (), f"{t[-1]:g} s of motion, without efforts")
     return Trajectory(model, t, q, v, a, np.full((len(t), model.nu), np.nan), outcome=done)
+
+
+def _moved(model: Model, motion: Motion, start: State | None, t: np.ndarray):
+    """q, v and a at times t."""
+    if model.topology.loops or any(placed(model, name) for name in motion.names):
+        return follow(model, motion.names, motion.at, t, start)
+    return motion.on(model, start, t=t)
 
 
 def _instants(motion: Motion, output, what: str) -> np.ndarray:
@@ -32,10 +36,10 @@ def _instants(motion: Motion, output, what: str) -> np.ndarray:
     return np.append(t, motion.duration) if t[-1] < motion.duration and np.ndim(output) == 0 else t
 
 
-def prescribed(model: Model, motion: Motion, start: State | None, output, p) -> Trajectory:
+def prescribed(model: Model, motion: Motion, start: State | None, output, p, weights, bounds) -> Trajectory:
     """See `Model.inverse_dynamics`."""
     t = _instants(motion, output, "inverse_dynamics")
-    q, v, a = motion.on(model, start, t=t)
-    u = model.inverse_dynamics(q, v, a, p)
+    q, v, a = _moved(model, motion, start, t)
+    u = model.inverse_dynamics(q, v, a, p, weights=weights, bounds=bounds, check=False)
     done = Outcome(FINISHED, float(t[-1]), (), f"inverse dynamics of {t[-1]:g} s of motion")
     return Trajectory(model, t, q, v, a, u, p=p, outcome=done)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kempe.errors import NotClosed, StateError, TopologyError
+from kempe.errors import NotClosed, StateError
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 
 LENGTHS = (0.3, 1.0, 0.6, 1.0)
@@ -92,13 +92,6 @@ class TestFourBar:
             model.assemblies()
         with pytest.raises(StateError, match="there is no joint 'X'"):
             model.assemble({"X": 1.0})
-
-    def test_dynamics_of_loops_are_refused_in_a_sentence(self):
-        model = four_bar().compile()
-        state = model.assemble({"A": 1.0})
-        for call in (lambda: model.forward_dynamics(state.q, state.v), lambda: model.simulate(state, 1.0)):
-            with pytest.raises(TopologyError, match=r"has closed loops \(C\)"):
-                call()
 
     def test_whichever_joint_is_cut_the_assembly_is_the_same(self):
         answers = []

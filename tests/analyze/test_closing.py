@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.dynamics.recursions import eliminated
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.excavator import LENGTHS, excavator
 from kempe.gallery.loops import stewart
+from kempe.spatial.solving import Elimination
 from tests.analyze.mechanisms import four_bar
 
 
 def test_elimination_in_a_good_order_is_numpys_solution():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(6, 6)) + 4 * np.eye(6), rng.normal(size=6)
-    np.testing.assert_allclose(eliminated(a, b), np.linalg.solve(a, b), rtol=1e-12)
+    np.testing.assert_allclose(Elimination(a).solve(b), np.linalg.solve(a, b), rtol=1e-12)
 
 
 class TestFourBar:

@@ -1,0 +1,122 @@
+"""How actuators share the work: S^T tau = tau_G (paper 3, eq. 8), with too few, enough, or more of them than freedoms.
+
+With more, efforts are those of the least sum of squares, weighted; or, within bounds, the same problem as that of the
+point of a polytope nearest to the origin, solved by non-negative least squares (C. Lawson and R. Hanson, Solving Least
+Squares Problems, 1974, ch. 23).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.optimize import nnls
+
+from kempe.errors import Singular, StateError
+from kempe.model.model import Model
+from kempe.model.state import by_name
+
+POOR = 1e-9  # least singular value of S beside the largest, below which actuators do not control the motion
+UNMET = 1e-7  # of the largest effort: what may be left where actuators are too few
+
+
+def shared(model: Model, s: np.ndarray, needed: np.ndarray, weights, bounds) -> np.ndarray:
+    """Efforts (n, nu) for generalized ones (n, freedoms), with S (n, nu, freedoms)."""
+    count, freedoms = model.nu, needed.shape[1]
+    if weights is None and bounds is None and count == freedoms:
+        try:
+            found = np.linalg.solve(np.swapaxes(s, 1, 2), needed[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            found = np.full(needed.shape, np.inf)
+        suspicious = ~(np.abs(found).max(axis=1, initial=0.0) < 1e6 * (1.0 + np.abs(needed).max(axis=1, initial=0.0)))
+        for row in np.flatnonzero(suspicious):
+            _check_control(model, s[row])
+        return found
+    root = np.sqrt(_weights(model, weights))
+    low, high = _bounds(model, bounds)
+    return np.array([_share(model, each, wanted, root, low, high) for each, wanted in zip(s, needed, strict=True)])
+
+
+def _share(model: Model, s: np.ndarray, needed: np.ndarray, root: np.ndarray, low, high) -> np.ndarray:
+    """One row: tau = least of what does it, in units in which all weights are one."""
+    matrix = s.T / root
+    left, sizes, right = np.linalg.svd(matrix)
+    rank = int((sizes > POOR * sizes.max(initial=0.0)).sum())
+    least = right[:rank].T @ (left[:, :rank].T @ needed / sizes[:rank])
+    missed = np.abs(matrix @ least - needed)
+    if missed.max(initial=0.0) > UNMET * max(np.abs(needed).max(initial=0.0), 1e-12):
+        raise StateError(_why_not(model, s, rank, len(needed), float(missed.max())))
+    if low is None:
+        return least / root
+    idle = right[rank:].T  # efforts that do nothing but stress the mechanism
+    inside = np.vstack([idle, -idle])
+    slack = np.concatenate([low * root - least, least - high * root])
+    if (slack <= 0).all():
+        return least / root
+    found = _nearest(inside, slack)
+    if found is None:
+        names = ", ".join(model.u_names)
+        raise StateError(f"inverse_dynamics: no efforts of {names} within these bounds give this motion")
+    return (least + idle @ found) / root
+
+
+def _nearest(g: np.ndarray, h: np.ndarray) -> np.ndarray | None:
+    """The shortest x with G x >= h; None where there is none."""
+    if not g.shape[1]:
+        return None
+    scale = max(np.abs(h).max(initial=0.0), 1e-300)
+    stacked = np.vstack([g.T, h[None] / scale])
+    target = np.zeros(len(stacked))
+    target[-1] = 1.0
+    u, _ = nnls(stacked, target)
+    rest = stacked @ u - target
+    if np.linalg.norm(rest) <= 1e-10:
+        return None
+    return -rest[:-1] / rest[-1] * scale
+
+
+def _why_not(model: Model, s: np.ndarray, rank: int, freedoms: int, missed: float) -> str:
+    names = ", ".join(model.u_names) or "none"
+    if model.nu < freedoms:
+        return (
+            f"inverse_dynamics: {model.mechanism.name!r} has {freedoms} freedoms and {model.nu} actuators ({names}); "
+            f"this motion would need {missed:.3g} more along directions they cannot push"
+        )
+    return (
+        f"inverse_dynamics: at this pose the actuators ({names}) control {rank} of {freedoms} freedoms, and this "
+        f"motion would need {missed:.3g} along the others; singularity(q) says which joints move freely"
+    )
+
+
+def _check_control(model: Model, s: np.ndarray) -> None:
+    sizes = np.linalg.svd(s, compute_uv=False)
+    if sizes[-1] <= POOR * sizes[0]:
+        rank = int((sizes > POOR * sizes[0]).sum())
+        raise Singular(
+            f"inverse_dynamics: at this pose the actuators ({', '.join(model.u_names)}) control {rank} of {len(sizes)} "
+            "freedoms (a parallel singularity); singularity(q) says which joints move freely"
+        )
+
+
+def _weights(model: Model, weights) -> np.ndarray:
+    given = np.ones(model.nv)
+    if isinstance(weights, Mapping):
+        given = by_name(weights, model.slices("v"), given, "weights")[model.driven]
+    else:
+        given = np.ones(model.nu) if weights is None else np.asarray(weights, dtype=float)
+    if given.shape != (model.nu,) or not (given > 0).all():
+        raise StateError(f"weights: give a positive number for each of {', '.join(model.u_names)}, by name or in order")
+    return given
+
+
+def _bounds(model: Model, bounds) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if bounds is None:
+        return None, None
+    low, high = np.full(model.nu, -np.inf), np.full(model.nu, np.inf)
+    pairs: dict = {**bounds} if isinstance(bounds, Mapping) else dict.fromkeys(model.u_names, bounds)
+    for name, pair in pairs.items():
+        if name not in model.u_names:
+            raise StateError(f"bounds: {name!r} is no actuated freedom; there are {', '.join(model.u_names)}")
+        k = model.u_names.index(name)
+        low[k], high[k] = (-pair, pair) if np.ndim(pair) == 0 else pair
+        if not low[k] < high[k]:
+            raise StateError(f"bounds: {name!r} takes a low and a higher number, or one for both sides; not {pair!r}")
+    return np.maximum(low, -1e300), np.minimum(high, 1e300)

@@ -1,0 +1,172 @@
+"""Dynamics of closed mechanisms at states: compiled code where its coordinates fit, and a dense solve elsewhere.
+
+The dense solve is the reference for the compiled one. With M, h, J, gamma of the tree, an orthonormal basis W of what J
+allows and the least g with J g = gamma,
+
+    vdot = W ydd + g,    W^T M W ydd = W^T (tau - h - M g),    J^T lam = M vdot + h - tau.
+"""
+
+import numpy as np
+
+from kempe.analyze.actuation import shared
+from kempe.analyze.given import given
+from kempe.analyze.kinematics import accelerations
+from kempe.errors import NotClosed, Singular, StateError
+from kempe.model.model import Model
+
+OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
+FIT = 1e-3  # fitness of generalized coordinates above which compiled code is trusted
+RANK = 1e-10
+
+
+def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
+    """See `Model.forward_dynamics`; tau along all freedoms."""
+    if check:
+        check_closed(model, q, v, p)
+    vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
+    if np.min(fit) > FIT:
+        return vdot
+    if vdot.ndim == 1:
+        return numeric(model, q, v, tau, p)
+    for row in np.flatnonzero(~(fit > FIT)).tolist():
+        vdot[row] = numeric(model, *(_row(x, row) for x in (q, v, tau, p)))
+    return vdot
+
+
+def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarray:
+    """See `Model.inverse_dynamics`."""
+    if check:
+        check_closed(model, q, v, p)
+    if isinstance(a, dict):
+        a = completed(model, q, v, a)
+    elif check:
+        _check_accelerations(model, q, v, a, p)
+    needed, w, fit = model.call("generalized_efforts", q, v, a, p=p)
+    if needed.ndim == 1:
+        if not fit > FIT:
+            w = allowed(model, q, p)[0]
+            needed = w.T @ model.generalized_forces(q, v, a, p)
+        return shared(model, w[model.driven][None], needed[None], weights, bounds)[0]
+    if not (fit > FIT).all():
+        for row in np.flatnonzero(~(fit > FIT)).tolist():
+            w[row] = allowed(model, _row(q, row), _row(p, row))[0]
+        needed = np.einsum("nij,ni->nj", w, model.generalized_forces(q, v, a, p))
+    return shared(model, w[:, model.driven], needed, weights, bounds)
+
+
+def completed(model: Model, q, v, a: dict) -> np.ndarray:
+    """Accelerations of all joints from those of some, as many as there are freedoms."""
+    if np.ndim(q) != 1:
+        raise StateError("inverse_dynamics: accelerations by name are for one state; for many, give an array (n, nv)")
+    known = given(model, tuple(a), "inverse_dynamics")
+    if len(a) != model.dof:
+        raise StateError(
+            f"inverse_dynamics: {', '.join(a) or 'nothing'} is given; {model.mechanism.name!r} has {model.dof} "
+            "freedoms, so give as many accelerations, or all of them as an array"
+        )
+    wanted = np.array([float(x) for x in a.values()])[known.order]
+    found = accelerations(model, known, np.asarray(q, dtype=float), np.asarray(v, dtype=float), wanted)
+    _check_accelerations(model, q, v, found, None)
+    return found
+
+
+def numeric(model: Model, q, v, tau, p=None) -> np.ndarray:
+    """vdot of one state by the dense solve."""
+    w, g = allowed(model, q, p, model.loop_bias(q, v, p=p))
+    inertia, rest = model.mass_matrix(q, p=p), tau - model.generalized_forces(q, v, np.zeros(model.nv), p)
+    reduced = w.T @ inertia @ w
+    sizes = np.linalg.eigvalsh(reduced) if len(reduced) else np.ones(1)
+    if sizes[0] <= 1e-13 * sizes[-1]:
+        raise Singular(
+            f"{model.mechanism.name!r} can move without any inertia here, so its accelerations are not determined"
+        )
+    return w @ np.linalg.solve(reduced, w.T @ (rest - inertia @ g)) + g
+
+
+def allowed(model: Model, q, p=None, gamma=None) -> tuple[np.ndarray, np.ndarray]:
+    """W, as columns, and g; lengths are measured by the mechanism's size."""
+    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
+    scale = np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
+    jacobian = model.closure(q, p=p)[1]
+    left, sizes, right = np.linalg.svd(jacobian * scale)
+    rank = model.nv - model.dof
+    if rank and sizes[rank - 1] <= RANK * sizes[0]:
+        moving = np.abs(right[rank - 1 :]).max(axis=0)
+        names = [t.joint.name for t in model.topology.tree if moving[t.v].max(initial=0.0) > 0.1 * moving.max()]
+        raise Singular(
+            f"at this pose {model.mechanism.name!r} gains a freedom, of {', '.join(names)}: its accelerations are not "
+            "determined by the loops"
+        )
+    g = np.zeros(model.nv)
+    if gamma is not None and rank:
+        g = scale * (right[:rank].T @ (left[:, :rank].T @ gamma / sizes[:rank]))
+    return scale[:, None] * right[rank:].T, g
+
+
+def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
+    """See `Model.multipliers`."""
+    lam, at, found = all_multipliers(model, q, v, tau, a, p)[0], 0, {}
+    for loop in model.topology.loops:
+        rows = 6 - len(loop.joint.type.v_names)
+        found[loop.joint.name] = lam[..., at : at + rows]
+        at += rows
+    return found
+
+
+def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarray]:
+    """The least lam with J^T lam = M vdot + h - tau, and vdot."""
+    if a is None:
+        check_closed(model, q, v, p)
+        a = forward(model, q, v, tau, p, check=False) if model.topology.loops else model.call(
+            "forward_dynamics", q, v, tau, p=p
+        )  # fmt: skip
+    needed = model.generalized_forces(q, v, a, p) - tau
+    jacobian = model.closure(q, p=p)[1]
+    if not jacobian.shape[-2]:
+        return np.zeros((*needed.shape[:-1], 0)), a
+    inverse_ = np.linalg.pinv(np.swapaxes(jacobian, -1, -2), rcond=1e-9)
+    return np.einsum("...ij,...j->...i", inverse_, needed), a
+
+
+# ---- what is asked of states -----------------------------------------------------------------------------
+
+
+def check_closed(model: Model, q, v, p=None) -> None:
+    """Refuses states whose loops are open, or open as they move."""
+    phi = np.abs(model.residual(q, p=p))
+    if phi.max(initial=0.0) > OPEN:
+        gap = phi.max() * model.equations.closure_size
+        raise NotClosed(
+            f"loop {_loop_of(model, phi)} is open by {gap:.3g} m; assemble(...) closes it, check=False goes on as it is"
+        )
+    slip = np.abs(model.loop_slip(q, v, p=p))
+    if slip.max(initial=0.0) > OPEN * max(1.0, np.abs(v).max(initial=0.0)):
+        raise NotClosed(
+            f"with these velocities loop {_loop_of(model, slip)} opens at {slip.max():.3g} per second; "
+            "assemble(..., rates=...) gives velocities that keep it closed, check=False goes on as it is"
+        )
+
+
+def _check_accelerations(model: Model, q, v, a, p) -> None:
+    off = np.einsum("...ij,...j->...i", model.closure(q, p=p)[1], np.asarray(a, dtype=float)) - model.loop_bias(
+        q, v, p=p
+    )
+    if np.abs(off).max(initial=0.0) > OPEN * max(1.0, np.abs(a).max(initial=0.0)):
+        raise NotClosed(
+            f"these accelerations open loop {_loop_of(model, np.abs(off))}: give those of as many joints as are free "
+            "by name, and the others follow"
+        )
+
+
+def _loop_of(model: Model, sizes: np.ndarray) -> str:
+    """The loop with the largest entry."""
+    worst, at = int(sizes.reshape(-1, sizes.shape[-1]).max(axis=0).argmax()), 0
+    for loop in model.topology.loops:
+        at += 6 - len(loop.joint.type.v_names)
+        if worst < at:
+            return " - ".join(loop.around)
+    raise AssertionError(worst)
+
+
+def _row(x, row: int):
+    return x if x is None or np.ndim(x) == 1 else np.asarray(x)[row]

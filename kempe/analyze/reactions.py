@@ -1,0 +1,83 @@
+"""Reactions: what joints exert at a state or along a run, each marked unique or not.
+
+Redundant constraints can be stressed against each other without any motion. Of all sets of reactions that fit, the one
+of least size is taken, forces times the mechanism's size beside moments: a set that does not depend on which joints
+were cut. A direction that takes part in such a stress is not unique, and says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.analyze.closed import all_multipliers
+from kempe.analyze.mobility import RANK, constraints, held_axes
+from kempe.model.model import Model
+
+STRESSED = 1e-6  # entry of a unit stress above which a reaction is not unique
+
+
+@dataclass(frozen=True, eq=False)
+class Reactions(Mapping[str, np.ndarray]):
+    """[moment; force] of every joint on its second body, at marker b in its axes: `reactions["C"]`, (6,) or (n, 6).
+
+    unique: whether a joint's reaction is determined; where it is not, the least set is given.
+    """
+
+    wrenches: Mapping[str, np.ndarray]
+    unique: Mapping[str, bool]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.wrenches[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.wrenches)
+
+    def __len__(self) -> int:
+        return len(self.wrenches)
+
+    def __str__(self) -> str:
+        lines = []
+        for name, wrench in self.wrenches.items():
+            if wrench.ndim == 1:
+                moment, force = (", ".join(f"{x:.4g}" for x in part) for part in (wrench[:3], wrench[3:]))
+                note = "" if self.unique[name] else "  not unique: the least of many"
+                lines.append(f"{name}: moment ({moment}) N m, force ({force}) N{note}")
+            else:
+                lines.append(f"{name}: {len(wrench)} states" + ("" if self.unique[name] else ", not unique"))
+        return "\n".join(lines)
+
+
+def reactions(model: Model, q, v, tau, a, p) -> Reactions:
+    """See `Model.reactions`; tau along all freedoms."""
+    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+    lam, a = all_multipliers(model, q, v, tau, a, p)
+    found = model.call("joint_wrenches", q, v, a, lam, p=p)
+    names, single = model.joint_names, q.ndim == 1
+    rows, states = (found[None], q[None]) if single else (found, q)
+    unique = dict.fromkeys(names, True)
+    if model.topology.loops and model.redundancy:
+        rows = rows.copy()
+        for wrenches, state in zip(rows, states, strict=True):
+            for name in _least(model, state, wrenches, names):
+                unique[name] = False
+    known = {joint.name for joint in model.mechanism.joints}
+    wrenches = {name: rows[0, k] if single else rows[:, k] for k, name in enumerate(names) if name in known}
+    return Reactions(wrenches, {name: unique[name] for name in wrenches})
+
+
+def _least(model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...]) -> set[str]:
+    """Takes all stress out of the reactions of a state, in place; the joints that could be stressed."""
+    matrix, _ = constraints(model, q)
+    left, sizes, _ = np.linalg.svd(matrix)
+    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
+    stresses = left[:, rank:]
+    size, directions = model.equations.closure_size, held_axes(model, q)
+    along = np.array([wrenches[names.index(d.joint.name)] @ d.seen(size) for d in directions])
+    excess = stresses @ (stresses.T @ along)
+    touched = set()
+    for d, amount, row in zip(directions, excess, stresses, strict=True):
+        wrenches[names.index(d.joint.name)] -= amount * d.exerted(size)
+        if np.abs(row).max(initial=0.0) > STRESSED:
+            touched.add(d.joint.name)
+    return touched

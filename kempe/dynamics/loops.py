@@ -1,0 +1,163 @@
+"""The equations of closed loops for dynamics: rows as wrenches in world axes, in the fewest operations.
+
+A row of a closure resists one direction of motion of body b against body a: it is a moment n and a force f at the
+origin p of frame b, and d phi/dt = n . (omega_b - omega_a) + f . (v_b - v_a) at p. With omega_k, v_k the motion of
+joint k per unit of velocity about its origin o_k, all in world axes, the row's entry of J for a joint between a and
+b is
+
+    +-[(n + (p - o_k) x f) . omega_k + f . v_k].
+
+Where `closure` has residuals in the joint's own axes with exact derivatives everywhere, these rows hold at closed
+states: places that are held in all three directions, and turns that are locked, are written in world axes, and b's axes
+are taken for a's where they agree. Both span the same rows there, and Newton's method converges with either.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.dynamics.closure import ROWS, joint_place
+from kempe.dynamics.kinematics import GROUND, Frame, at_place, frames
+from kempe.dynamics.recursions import accelerated
+from kempe.dynamics.tree import Tree
+from kempe.mechanism.joints import JointKind, Universal
+from kempe.spatial.moves import acceleration_along
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, zeros
+
+WORLD = np.eye(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A closure at a state: the frames it joins, and the joints of the tree on either side of it."""
+
+    kind: type[JointKind]
+    a: Frame
+    b: Frame
+    on_a: tuple[int, ...]
+    on_b: tuple[int, ...]
+    places: tuple
+
+
+def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
+    """All closures, with links' frames at a state."""
+    out = []
+    for loop in tree.topology.loops:
+        ends = [joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
+        above_a, above_b = (_chain(tree, end.link) for end in ends)
+        on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))
+        a, b = (at_place(found, end) for end in ends)
+        out.append(Loop(loop.joint.type, a, b, on_a, on_b, tuple(ends)))
+    return out
+
+
+def _chain(tree: Tree, link: int) -> list[int]:
+    found = []
+    while link >= 0:
+        found.append(link)
+        link = tree.parents[link]
+    return found
+
+
+def wrenches(loop: Loop, size: Scalar, own: bool = False) -> list[tuple[Vector, Vector]]:
+    """n and f of every row, at the origin of b; `own`: in the axes of the joint, as `closure` has them."""
+    rows, a, b = ROWS[loop.kind], loop.a.rotation, loop.b.rotation
+    axes = WORLD if len(rows.places) == 3 and not own else a.T
+    found = [(zeros(3), axes[i] / size) for i in rows.places]
+    if rows.locked:
+        found += [(axis, zeros(3)) for axis in (a.T if own else WORLD)]
+    elif loop.kind is Universal:
+        found += [(cross(b[:, 1], a[:, 0]), zeros(3))]
+    elif rows.entries:  # b's z is a's z, and must stay across a's x and y
+        found += [(a[:, 1], zeros(3)), (-a[:, 0], zeros(3))]
+    return found
+
+
+def residual(loop: Loop, size: Scalar) -> list[Scalar]:
+    """phi of one closure, in the axes of its rows."""
+    rows, a, b = ROWS[loop.kind], loop.a.rotation, loop.b.rotation
+    away = loop.b.position - loop.a.position
+    axes = WORLD if len(rows.places) == 3 else a.T
+    found = [dot(axes[i], away) / size for i in rows.places]
+    if rows.locked:
+        turn = zeros(3)
+        for k in range(3):
+            turn = turn + 0.5 * cross(a[:, k], b[:, k])
+        found += [*turn]
+    return found + [dot(a[:, i], b[:, j]) for i, j in rows.entries]
+
+
+def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
+    """J over all velocities, row by row."""
+    spans = []
+    for link, at, frame in zip(tree.links, tree.joints, found, strict=True):
+        angular, linear = link.subspace(link.posture(q[at.q]))
+        spans.append((frame.rotation @ angular, frame.rotation @ linear))
+    rows = []
+    for loop in loops(tree, found):
+        for n, f in wrenches(loop, size):
+            row = np.zeros(tree.topology.nv, dtype=object)
+            for side, chain in ((1.0, loop.on_b), (-1.0, loop.on_a)):
+                for k in chain:
+                    lever = n + cross(loop.b.position - found[k].position, f)
+                    for i, column in enumerate(range(tree.joints[k].v.start, tree.joints[k].v.stop)):
+                        row[column] = side * (dot(lever, spans[k][0][:, i]) + dot(f, spans[k][1][:, i]))
+            rows.append(row)
+    return np.array(rows, dtype=object).reshape(len(rows), tree.topology.nv)
+
+
+def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], base: Vector, size: Scalar) -> Vector:
+    """gamma: what J vdot must be. moving: angular acceleration and acceleration of every link, in its axes, where vdot
+    is zero and the ground is accelerated by `base`."""
+    out: list[Scalar] = []
+    for loop in loops(tree, found):
+        (alpha_a, acc_a), (alpha_b, acc_b) = (_acceleration(place, found, moving, base) for place in loop.places)
+        rows, a, b = ROWS[loop.kind], loop.a, loop.b
+        turned = b.rotation @ alpha_b - a.rotation @ alpha_a
+        moved = b.rotation @ acc_b - a.rotation @ acc_a
+        spin_a, spin_b = a.rotation @ a.omega, b.rotation @ b.omega
+        spin = spin_b - spin_a
+        if len(rows.places) == 3:
+            out += [-x / size for x in moved]
+        elif rows.places:
+            # In a's axes, which turn: p'' less what is not relative to them.
+            away = b.position - a.position
+            rate = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
+            seen = moved - cross(a.rotation @ alpha_a, away) - cross(spin_a, cross(spin_a, away))
+            seen = seen - 2.0 * cross(spin_a, rate)
+            out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
+        if rows.locked:
+            out += [-x for x in turned]
+        elif loop.kind is Universal:
+            x, y = a.rotation[:, 0], b.rotation[:, 1]
+            normal = cross(y, x)
+            swings = 2.0 * dot(cross(spin_a, x), cross(spin_b, y))
+            swings = swings + dot(cross(spin_a, cross(spin_a, x)), y) + dot(x, cross(spin_b, cross(spin_b, y)))
+            out.append(-(dot(normal, turned) + swings))
+        elif rows.entries:
+            for n in (a.rotation[:, 1], -a.rotation[:, 0]):
+                out.append(-(dot(n, turned) + dot(cross(spin_a, n), spin)))
+    return array(out)
+
+
+def _acceleration(place, found: list[Frame], moving, base: Vector) -> tuple[Vector, Vector]:
+    if place.link < 0:
+        return acceleration_along(place.moves, GROUND.omega, zeros(3), base)
+    return acceleration_along(place.moves, found[place.link].omega, *moving[place.link])
+
+
+def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vector, Vector]]:
+    """Accelerations of every link where vdot is zero and the ground is accelerated by `base`."""
+    seen: list = []
+    start = zeros(3), zeros(3), base
+    for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
+        omega, alpha, a = start if parent < 0 else seen[parent]
+        step = accelerated(link, omega, alpha, a, q[at.q], v[at.v], np.zeros(len(v[at.v])))
+        seen.append(step[1:4])
+    return [(alpha, a) for _, alpha, a in seen]
+
+
+def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
+    """The residual of all loops, in the axes of the rows above."""
+    found = frames(tree, q, np.zeros(tree.topology.nv))
+    return array(x for loop in loops(tree, found) for x in residual(loop, size))

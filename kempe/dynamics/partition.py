@@ -1,0 +1,145 @@
+"""Generalized coordinates of closed chains found by themselves (paper 3): W, accelerations, forward dynamics.
+
+The loops allow velocities with J v = 0 and accelerations with J vdot = gamma. Of J, independent rows (J_Cm) and as many
+columns (J_S, of the velocities theta_S that depend on the others) were chosen before; the remaining velocities are the
+generalized ones, theta_G. Then
+
+    v = W yd,  vdot = W ydd + g,  W_S = H = -J_S^-1 J_G,  W_G = 1,  g_S = J_S^-1 gamma        (eqs. 15-22)
+
+and the tree's equations, projected, are A ydd + b = tau_G with tau_G = W^T tau (eqs. 7 and 23). A and b are worked out
+in one of three ways, which give the same numbers by programs of different length:
+
+    unit       inverse dynamics of the tree for unit accelerations, the paper's own (section 3.2)
+    projected  sums over bodies of what their accelerations per unit of ydd do against their inertia
+    composite  W^T M W, with the tree's inertia matrix from composite bodies
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics.tree import Tree
+from kempe.spatial.moves import acceleration_along
+from kempe.spatial.solving import Elimination, pivots, solve_symmetric
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, zeros
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows of J are kept, which velocities depend on the others (both in the order they are eliminated in), and
+    which are the generalized ones.
+
+    scales: what makes each pivot a number of order one; a choice fits a state as far as its least pivot is from zero.
+    """
+
+    rows: tuple[int, ...]
+    dependent: tuple[int, ...]
+    independent: tuple[int, ...]
+    scales: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """W and g of a state, and what the loops were solved by."""
+
+    w: Matrix
+    g: Vector
+    loops: Elimination
+
+
+def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, correction: Vector | None = None):
+    """W, and g where v is given; `correction` is added to gamma, to draw loops closed that drifted apart."""
+    rows, dependent, independent = (list(part) for part in (choice.rows, choice.dependent, choice.independent))
+    found = kinematics.frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
+    jacobian = loops.jacobian(tree, q, found, size)[rows]  # J_Cm
+    solver = Elimination(jacobian[:, dependent])  # J_S
+    w, g = np.zeros((2, tree.topology.nv, max(1, len(independent))), dtype=object)
+    w, g = w[:, : len(independent)], g[:, 0]
+    w[dependent] = -solver.solve(jacobian[:, independent])  # H                                              (18)
+    w[independent] = np.eye(len(independent))
+    if v is not None:
+        base = -tree.gravity
+        gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)[rows]
+        g[dependent] = solver.solve(gamma if correction is None else gamma + correction[rows])  #            (22)
+    return Reduction(w, g, solver)
+
+
+def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way: str) -> tuple[Vector, Vector]:
+    """Accelerations, and the pivots of A."""
+    external = kinematics.external_wrenches(tree, q, v)
+    a, b = WAYS[way](tree, q, v, tau, external, found)
+    ydd = solve_symmetric(a, -b[:, None])[:, 0]  #                                                          (24)
+    return found.w @ ydd + found.g, pivots(a)  #                                                           (19)
+
+
+def fitness(choice: Choice, found: Reduction) -> Scalar:
+    """The least pivot of the loops beside its scale."""
+    least = ca.SX(1.0)
+    for pivot, scale in zip(found.loops.pivots, choice.scales, strict=True):
+        least = ca.fmin(least, ca.fabs(pivot * scale))
+    return least
+
+
+# ---- A, and b less the generalized forces that are given ---------------------------------------------------
+
+
+def unit(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
+    """Column by column, from inverse dynamics for unit accelerations."""
+    w = found.w
+    b = w.T @ recursions.rnea(tree, q, v, found.g, external)
+    columns = [w.T @ recursions.rnea(tree, q, v, found.g + w[:, i], external) - b for i in range(w.shape[1])]
+    return np.stack(columns, axis=1), b - w.T @ tau
+
+
+def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
+    """By bodies: A_ij = sum of X_i^T I X_j, b_i = sum of X_i^T wrench, with X_i their accelerations per unit of ydd."""
+    count = found.w.shape[1]
+    a, b = np.zeros((count, count), dtype=object), np.zeros(count, dtype=object)
+    base = zeros(3), zeros(3), -tree.gravity
+    seen: list = []
+    for k, (link, parent, at) in enumerate(zip(tree.links, tree.parents, tree.joints, strict=True)):
+        omega, alpha, up = base if parent < 0 else seen[parent][0]
+        posture, *moving, n, f = recursions.accelerated(link, omega, alpha, up, q[at.q], v[at.v], found.g[at.v])
+        if external is not None:
+            n, f = n - external[k][0], f - external[k][1]
+        angular, linear = link.subspace(posture)
+        moves = link.moves(posture)
+        units = []
+        for i in range(count):
+            before = (zeros(3), zeros(3)) if parent < 0 else seen[parent][1][i]
+            alpha, acceleration = acceleration_along(moves, zeros(3), *before)
+            share = found.w[at.v, i]
+            units.append((alpha + angular @ share, acceleration + linear @ share))
+        seen.append((moving, units))
+        for i, (alpha, acceleration) in enumerate(units):
+            b[i] = b[i] + dot(alpha, n) + dot(acceleration, f)
+            moment, force = link.inertia.wrench(alpha, acceleration)
+            for j in range(i + 1):
+                a[i, j] = a[i, j] + dot(units[j][0], moment) + dot(units[j][1], force)
+        own = recursions.internal_effort(link, q[at.q], v[at.v]) + tau[at.v]
+        for i in range(count):
+            share = found.w[at.v, i]
+            rotors = array(x * y for x, y in zip(link.armature, share, strict=True))
+            b[i] = b[i] + dot(rotors, found.g[at.v]) - dot(own, share)
+            for j in range(i + 1):
+                a[i, j] = a[i, j] + dot(rotors, found.w[at.v, j])
+    for i in range(count):
+        a[: i + 1, i] = a[i, : i + 1]
+    return a, b
+
+
+def composite(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
+    """W^T M W; what g takes beside coasting is (M W)^T g."""
+    w = found.w
+    mw = recursions.crba(tree, q) @ w
+    b = w.T @ (recursions.rnea(tree, q, v, zeros(tree.topology.nv), external) - tau) + mw.T @ found.g
+    a = np.zeros((w.shape[1], w.shape[1]), dtype=object)
+    for i in range(w.shape[1]):
+        for j in range(i + 1):
+            a[i, j] = a[j, i] = dot(w[:, i], mw[:, j])
+    return a, b
+
+
+WAYS = {"unit": unit, "projected": projected, "composite": composite}

@@ -1,0 +1,157 @@
+"""What a model knows of its dynamics: forward and inverse, inertia, energies, reactions; of trees and closed loops."""
+
+from abc import ABC
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.model.loops import Loops
+from kempe.model.state import State, by_name
+
+if TYPE_CHECKING:
+    from kempe.analyze.reactions import Reactions
+    from kempe.control.motion import Motion
+    from kempe.dynamics.partition import Choice
+    from kempe.results.trajectory import Trajectory
+
+PASSIVE = 1e-7  # an effort this small beside the others counts as none
+
+
+class Dynamics(Loops, ABC):
+    """The part of a model that is about forces and accelerations."""
+
+    @cached_property
+    def choice(self) -> "Choice":
+        """Which velocities are the generalized ones, to begin with; runs choose anew where it no longer suits."""
+        from kempe.analyze.choosing import choose
+
+        return choose(self)  # type: ignore[arg-type]
+
+    def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
+        """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.
+
+        check: whether loops that are not closed, or are about to open, are refused.
+        """
+        if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
+            tau = self.spread(tau)
+        if not self.topology.loops:
+            return self.call("forward_dynamics", q, v, tau, p=p)
+        from kempe.analyze.closed import forward
+
+        return forward(self, q, v, tau, p, check)  # type: ignore[arg-type]
+
+    def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
+        """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name); of
+        the tree, where there are loops, with nothing at the joints that close them."""
+        if isinstance(a, dict):
+            a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
+        return self.call("generalized_forces", q, v, a, p=p)
+
+    @overload
+    def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None, weights=None,
+                         bounds=None) -> "Trajectory": ...  # fmt: skip
+    @overload
+    def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray: ...
+    def inverse_dynamics(self, q, v=None, a=None, p=None, *, start=None, output=0.01, weights=None, bounds=None,
+                         check=True):  # fmt: skip
+        """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
+        would need an effort too. With loops, a must keep them closed, or be a dict over as many joints as are free,
+        which is completed.
+
+        With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
+        `start`, or follow from the loops; `output` is a spacing in seconds, or times.
+
+        Where more actuators work than there are freedoms, efforts are the least that do it, by the sum of their squares
+        times `weights` (a dict by joint); `bounds`, a dict of (low, high) or of one number for both, are kept.
+        """
+        if v is None:
+            from kempe.simulate.prescribed import prescribed
+
+            return prescribed(self, q, start, output, p, weights, bounds)  # type: ignore[arg-type]
+        if self.topology.loops:
+            from kempe.analyze.closed import inverse
+
+            return inverse(self, q, v, a, p, weights, bounds, check)  # type: ignore[arg-type]
+        full = self.generalized_forces(q, v, a, p)
+        if self.fully_driven:
+            return full
+        idle = np.setdiff1d(np.arange(self.nv), self.driven)
+        needed = np.abs(full[..., idle]).reshape(-1, len(idle)).max(axis=0, initial=0.0)
+        scale = max(np.abs(full).max(initial=0.0), np.abs(self.bias(q, v, p)).max(initial=0.0))
+        if (needed > PASSIVE * scale).any():
+            k = int(needed.argmax())
+            raise StateError(
+                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is "
+                "not actuated; generalized_forces gives what every freedom would need"
+            )
+        return full[..., self.driven]
+
+    def reactions(self, q, v, tau=None, a=None, p=None) -> "Reactions":
+        """What every joint exerts on its second body, [moment; force] at marker b in its axes, by joint name:
+        constraint, actuator, spring and damper together. Where redundant constraints leave a choice, the least set; it
+        is marked.
+
+        a: accelerations, where they are known already.
+        """
+        from kempe.analyze.reactions import reactions
+
+        return reactions(self, q, v, self.spread(tau), a, p)  # type: ignore[arg-type]
+
+    def multipliers(self, q, v, tau=None, a=None, p=None) -> dict[str, np.ndarray]:
+        """Of the closures, by the joint that closes each loop: one for each of its equations (`residual` has their
+        order), forces times the mechanism's size; the least set where constraints are redundant."""
+        from kempe.analyze.closed import multipliers
+
+        return multipliers(self, q, v, self.spread(tau), a, p)  # type: ignore[arg-type]
+
+    def mass_matrix(self, q, p=None) -> np.ndarray:
+        """The generalized inertia matrix (nv, nv), of the tree."""
+        return self.call("mass_matrix", q, p=p)
+
+    def pivots(self, q, p=None) -> np.ndarray:
+        """What the elimination divides by, for every freedom (nv); one is zero where the inertia matrix is singular."""
+        return self.call("pivots", q, p=p)
+
+    def bias(self, q, v, p=None) -> np.ndarray:
+        """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
+        return self.generalized_forces(q, v, np.zeros(self.nv), p)
+
+    def energy(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """Kinetic and potential energy."""
+        return self.call("energy", q, v, p=p)
+
+    def energy_rate(self, q, v, a, p=None) -> np.ndarray:
+        """How fast kinetic and potential energy together grow."""
+        return self.call("energy_rate", q, v, a, p=p)
+
+    def passive_power(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """Power of dampers (never positive), and of wrenches."""
+        return self.call("passive_power", q, v, p=p)
+
+    def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """Angular momentum about the world's origin, and linear momentum."""
+        return self.call("momentum", q, v, p=p)
+
+    def center_of_mass(self, q, p=None) -> np.ndarray:
+        """Of all bodies together."""
+        return self.call("center_of_mass", q, p=p)
+
+    def rates(self, q, v, p=None) -> np.ndarray:
+        """dq/dt."""
+        return self.call("rates", q, v, p=p)
+
+    def motion_rates(self, q, v, a, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """dq/dt and its derivative, for accelerations a."""
+        return self.call("motion_rates", q, v, a, p=p)
+
+    def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
+        """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
+        the parameters, if any are inputs. With loops, along steps that may open them as well as those that do not."""
+        by_q, by_v, by_tau, *by_p = self.call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
+        return by_q, by_v, by_tau[..., self.driven], *by_p
+
+    def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
+        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
+        return self.call("generalized_forces_derivatives", q, v, a, p=p)
