@@ -140,8 +140,13 @@ def _task(model: Model, values: Mapping, near) -> Task:
     elif near:
         inside, aims = _parted(model, near)
         start = model.state(inside).q
-        if aims:  # as near as that closes to what is wished of joints that were cut, and of places
-            start = solve(model, _task(model, aims, State(model, start, start)), start)[0]
+        # What nobody has named goes where joints that were cut, and places, come nearest to what they are wished to be,
+        # the named joints staying where they are.
+        slices = model.slices("v")
+        named = {n: x for n, x in {**near, **values}.items() if n in slices}
+        placed = _task(model, named | aims, State(model, start, start)) if aims else None
+        if placed is not None and placed.free.any():
+            start = _unwound(model, solve(model, placed, placed.q)[0], start)
     inside, outside = _parted(model, values)
     placed = model.state(inside)
     q, free = _within_limits(model, start), np.ones(model.nv, dtype=bool)

@@ -31,7 +31,8 @@ class Mobility:
 
     freedom: by rank, at general assembled states; gruebler: by counting bodies and joints. redundant: directions of
     joints whose constraints follow from the others, one set of them; undetermined: all directions in which reactions
-    are not unique. unique: joints all of whose reactions are. spins: bodies that can move while all others rest.
+    are not unique. unique: joints all of whose reactions are. spins: bodies that can move while all others and all
+    actuators rest.
     controlled: how many freedoms the actuators determine. notes: special poses that were met.
     """
 
@@ -86,9 +87,9 @@ def mobility(model: Model) -> Mobility:
     loose = _left_null(matrix, rank)
     undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
     touched = {n.rsplit(" ", 2)[0] for n in undetermined}
-    motions = _right_null(matrix, rank)
+    general = [q for q, found in zip(states, ranks, strict=True) if found == rank]
     # At some poses actuators fail; at general ones they control as much as they can.
-    controlled = max(_controlled(model, q) for q, found in zip(states, ranks, strict=True) if found == rank)
+    controlled = max(_controlled(model, q) for q in general)
     return Mobility(
         m.name,
         freedom,
@@ -96,7 +97,7 @@ def mobility(model: Model) -> Mobility:
         _redundant(model, names, matrix, rank),
         undetermined,
         tuple(joint.name for joint in m.joints if joint.name not in touched),
-        tuple(_loners(model, motions)) if model.topology.loops else (),
+        tuple(_loners(model, general)) if model.topology.loops else (),
         model.nu,
         controlled,
         tuple(_notes(model, states, ranks, rank)),
@@ -163,23 +164,24 @@ class Held:
         return np.concatenate([axis, 0 * axis] if self.direction < 3 else [-self.screw / size * axis, axis / size])
 
 
-def held_axes(model: Model, q: np.ndarray) -> list[Held]:
-    """All directions that joints hold at a state."""
+def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False) -> list[Held]:
+    """All directions that joints hold at a state; all six of those whose actuators are at rest."""
     m, values = model.mechanism, model.mechanism.parameters.__getitem__
     poses = _poses(model, q)
     found = []
     for joint in m.joints:
         ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
         marker = poses[joint.b.body.name][0] @ np.array(joint.b.rotation, dtype=float)
-        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker) for d in held(joint)]
+        wanted = range(6) if actuators_held and all(joint.actuated) else held(joint)
+        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker) for d in wanted]
     return found
 
 
-def constraints(model: Model, q: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def constraints(model: Model, q: np.ndarray, actuators_held: bool = False) -> tuple[np.ndarray, list[str]]:
     """Rows of all joints on the twists [omega; v] of all bodies, in each joint's own axes, lengths over the size."""
     m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q)
     number = {body.name: k for k, body in enumerate(m.bodies)}
-    directions = held_axes(model, q)
+    directions = held_axes(model, q, actuators_held)
     rows = np.zeros((len(directions), len(m.bodies), 6))
     for row, d in zip(rows, directions, strict=True):
         # At the place of frame b, for both bodies: along a slider the frames are apart.
@@ -261,9 +263,19 @@ def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) ->
     return tuple(names[k] for k in sorted(dropped))
 
 
-def _loners(model: Model, motions: np.ndarray):
-    """Bodies, or two or three that hang together, that can move while all others rest: legs that spin."""
-    m = model.mechanism
+def _with_actuators_held(model: Model, q: np.ndarray) -> np.ndarray:
+    """Motions that are left while all actuated joints rest, as columns."""
+    matrix, _ = constraints(model, q, actuators_held=True)
+    return _right_null(matrix, _rank(matrix))
+
+
+def _loners(model: Model, states: list[np.ndarray]):
+    """Bodies, or two or three that hang together, that can move while all others rest, at all states: spinning legs."""
+    m, motions = model.mechanism, []
+    for q in states:
+        motions.append(_with_actuators_held(model, q))
+        if not motions[-1].shape[1]:  # nothing is left to move
+            return
     number = {body.name: k for k, body in enumerate(m.bodies)}
     graph = nx.Graph((number[j.a.body.name], number[j.b.body.name]) for j in m.joints
                      if m.ground.name not in (j.a.body.name, j.b.body.name))  # fmt: skip
@@ -272,7 +284,9 @@ def _loners(model: Model, motions: np.ndarray):
     groups = {frozenset((k,)) for k in number.values()}
     for _ in range(LARGEST):
         for group in sorted(groups, key=sorted):
-            if len(group) < len(number) and not any(known <= group for known in found) and _moves_alone(motions, group):
+            if len(group) == len(number) or any(known <= group for known in found):
+                continue
+            if all(_moves_alone(allowed, group) for allowed in motions):
                 found.append(group)
                 yield " with ".join(m.bodies[k].name for k in sorted(group))
         groups = {group | {other} for group in groups for k in group for other in graph[k] if other not in group}

@@ -13,6 +13,7 @@ from kempe.check import Finding
 from kempe.commands.subject import Subject
 from kempe.errors import NotClosed
 from kempe.model.model import Model
+from kempe.model.state import State
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class Info:
     next: list[str]
 
 
+def shown(subject: Subject, model: Model) -> State:
+    """The pose to draw: closed mechanisms of the gallery as their runs begin, others as they are assembled."""
+    if subject.entry is None or not model.topology.loops:
+        return model.assemble()
+    return subject.entry.run(model, 1e-3).at(0.0)
+
+
 def info(subject: Subject, folder: Path) -> Info:
     """Looks at a mechanism and draws it."""
     mechanism = subject.mechanism
@@ -53,7 +61,7 @@ def info(subject: Subject, folder: Path) -> Info:
         warnings.simplefilter("ignore")  # they are among the findings
         model = mechanism.compile()
     try:
-        moves, state = mobility(model), model.assemble()
+        moves, state = mobility(model), shown(subject, model)
     except NotClosed as error:
         moves, state = None, model.state()
         findings = replace(findings, all=(*findings.all, Finding("warning", mechanism.name, str(error))))

@@ -1,4 +1,4 @@
-"""Closed mechanisms with their default motions: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard."""
+"""Closed mechanisms with their default motions: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard, Sarrus."""
 
 from math import pi
 
@@ -138,6 +138,30 @@ def fold(model: Model, duration: float, **options) -> Trajectory:
     """The first hinge opens by 1 rad and closes again."""
     start = model.assemble({"J1": 0.0})
     there, back = (motions.cycloidal({"J1": ends}, duration / 2) for ends in ((0.0, 1.0), (1.0, 0.0)))
+    return model.motion(there.then(back), start=start, **options)
+
+
+def sarrus() -> Mechanism:
+    """Two pairs of plates on hinges at right angles to each other: the table goes straight up and down."""
+    m = Mechanism("sarrus")
+    table = m.box("table", (0.4, 0.4, 0.02), 2.0)
+    for name, axis, at, size in (
+        ("x", (0, 1, 0), (0.25, 0, 0), (0.01, 0.3, 0.3)),
+        ("y", (1, 0, 0), (0, 0.25, 0), (0.3, 0.01, 0.3)),
+    ):
+        low, high = m.box(f"low {name}", size, 1.0), m.box(f"high {name}", size, 1.0)
+        m.revolute(f"foot {name}", m.ground.at(*at), low.at(0, 0, -0.15), axis=axis, actuated=name == "x")
+        m.revolute(f"knee {name}", low.at(0, 0, 0.15), high.at(0, 0, -0.15), axis=axis)
+        m.revolute(f"head {name}", high.at(0, 0, 0.15), table.at(*np.array(at) * 0.8), axis=axis)
+    return m
+
+
+def raise_table(model: Model, duration: float, **options) -> Trajectory:
+    """The first foot turns from 50 degrees to 5 and back, the knees outside: the table goes up and down."""
+    low, high = 50 * pi / 180, 5 * pi / 180
+    near = {"foot x": low, "knee x": -2.1, "head x": 1.2, "foot y": -low, "knee y": 2.1, "head y": -1.2}
+    start = model.assemble({"foot x": low}, near=near)
+    there, back = (motions.cycloidal({"foot x": ends}, duration / 2) for ends in ((low, high), (high, low)))
     return model.motion(there.then(back), start=start, **options)
 
 

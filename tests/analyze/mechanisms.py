@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kempe.gallery.loops import bricard, scissor_lift, three_rrr
+from kempe.gallery.loops import bricard, sarrus, scissor_lift, three_rrr
 from kempe.mechanism.mechanism import Mechanism
 from tests.mechanisms import random_joint, random_rotation, random_tensor
 
@@ -37,18 +37,6 @@ def stewart(legs: str) -> Mechanism:
             m.spherical(f"L{k}", m.ground.at(*foot), barrel.at(0, 0, -0.2))
         m.prismatic(f"P{k}", barrel.at(0, 0, 0.1), rod.at(0, 0, -0.1), actuated=True)
         m.spherical(f"S{k}", rod.at(0, 0, 0.2), platform.at(*head))
-    return m
-
-
-def sarrus() -> Mechanism:
-    """Two pairs of plates on hinges at right angles to each other: the table goes straight up and down."""
-    m = Mechanism("Sarrus")
-    table = m.box("table", (0.4, 0.4, 0.02), 2.0)
-    for name, axis, at in (("x", (0, 1, 0), (0.5, 0, 0)), ("y", (1, 0, 0), (0, 0.5, 0))):
-        low, high = m.box(f"low {name}", (0.3, 0.3, 0.01), 1.0), m.box(f"high {name}", (0.3, 0.3, 0.01), 1.0)
-        m.revolute(f"foot {name}", m.ground.at(*at), low.at(0, 0, -0.15), axis=axis)
-        m.revolute(f"knee {name}", low.at(0, 0, 0.15), high.at(0, 0, -0.15), axis=axis)
-        m.revolute(f"head {name}", high.at(0, 0, 0.15), table.at(*np.array(at) * 0.4), axis=axis)
     return m
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kempe.errors import NotClosed, StateError
+from kempe.gallery.linkages import stephenson
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 
 LENGTHS = (0.3, 1.0, 0.6, 1.0)
@@ -102,6 +103,18 @@ class TestFourBar:
             answers.append([state[name] for name in "ABCD"])
         for other in answers[1:]:
             assert max(same(a, b) for a, b in zip(answers[0], other, strict=True)) < 1e-11
+
+
+def test_near_a_cut_joint_the_named_ones_stay_and_the_others_follow():
+    """All four ways to close Stephenson's linkage, each asked for without its hinge D; nothing is wound up."""
+    model = stephenson().compile()
+    assert "C" in model.cut
+    found = model.assemblies({"crank": 1.5})
+    assert len(found) == 4
+    for one in found:
+        near = {name: one.state[name] + 0.02 for name in ("A", "pivot", "C", "second pivot")}
+        state = model.assemble({"crank": 1.5}, near=near)
+        np.testing.assert_allclose(state.q, one.state.q, atol=1e-10)
 
 
 def test_the_3_rrr_against_circles():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kempe.gallery.loops import five_bar, slider_crank
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 from tests.simulate.mechanisms import double_pendulum
 
@@ -48,6 +49,12 @@ def test_legs_between_balls_spin_by_themselves():
     assert found.controlled == 6
     assert "too few: 6 actuated, 12 to control" in found.actuation
     assert stewart("UPS").mobility().actuation == "exact: 6 actuated, 6 to control"
+
+
+def test_what_only_an_actuator_moves_or_one_pose_allows_does_not_move_by_itself():
+    """A five-bar turns three bars while the fourth rests, by a motor; at its dead centre a piston rests."""
+    assert five_bar().mobility().spins == ()
+    assert slider_crank().mobility().spins == ()
 
 
 def test_redundant_actuators():

@@ -1,18 +1,14 @@
 """The gallery: every entry compiles, runs to its end, and tells the truth about what happens in it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from kempe.analyze.mobility import mobility
+from kempe.commands.info import shown
+from kempe.commands.subject import subject
 from kempe.gallery.entries import ENTRIES
-
-
-@pytest.fixture(scope="module")
-def runs():
-    found = {}
-    for name, entry in ENTRIES.items():
-        model = entry.build().compile()
-        found[name] = entry.run(model, entry.duration)
-    return found
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -59,21 +55,56 @@ def test_the_crane_arrives_and_its_load_swings(runs):
     assert np.abs(run.rate("hook")).max() > 0.1
 
 
+# Freedom by rank, and by Gruebler's count.
 FREEDOM = {
-    "excavator": 3,
-    "five-bar": 2,
-    "scissor-lift": 1,
-    "four-bar": 1,
-    "slider-crank": 1,
-    "3-rrr": 3,
-    "stewart": 6,
-    "bricard": 1,
+    "excavator": (3, -9),
+    "five-bar": (2, -1),
+    "scissor-lift": (1, -5),
+    "four-bar": (1, -2),
+    "slider-crank": (1, -2),
+    "3-rrr": (3, -3),
+    "stewart": (6, 6),
+    "bricard": (1, 0),
+    "sarrus": (1, 0),
+    "wang-four-bar": (1, -2),
+    "watt": (1, -5),
+    "stephenson": (1, -5),
+    "leg": (1, -8),
+    "carpet-scraper": (1, -8),
+    "jansen": (1, -8),
+    "andrews-squeezer": (1, -8),
+    "n-four-bar": (1, -5),
+    "gough-stewart": (6, 6),
+    "delta": (3, 3),
 }
 
 
 @pytest.mark.parametrize("name", FREEDOM)
 def test_freedom_of_closed_mechanisms(runs, name):
-    assert runs[name].model.dof == FREEDOM[name]
+    model = runs[name].model
+    found = mobility(model)
+    assert (found.freedom, found.gruebler) == FREEDOM[name]
+    assert model.dof == found.freedom
+    assert found.actuation.startswith("exact")
+    assert found.spins == ()
+
+
+@pytest.mark.parametrize("name", FREEDOM)
+def test_it_closes_with_nothing_given_but_its_inputs(runs, name):
+    run = runs[name]
+    driven = [joint.name for joint in run.model.mechanism.joints if any(joint.actuated)]
+    state = run.model.assemble({joint: float(run[joint][0]) for joint in driven})
+    assert np.abs(run.model.residual(state.q)).max() < 1e-13
+
+
+@pytest.mark.parametrize("name", FREEDOM)
+def test_info_shows_it_as_its_run_begins(runs, name):
+    run = runs[name]
+    np.testing.assert_allclose(shown(subject(name), run.model).q, run.q[0], atol=1e-9)
+
+
+def test_every_closed_mechanism_is_in_the_table_of_freedom():
+    assert set(FREEDOM) == {name for name, entry in ENTRIES.items() if entry.build().topology().loops}
 
 
 def test_the_piston_moves_as_the_textbook_says(runs):
@@ -124,3 +155,11 @@ def test_the_scissor_lifts_deck_stays_level_and_rises_by_pythagoras(runs):
     _, rotations = run.pose("deck")
     np.testing.assert_allclose(rotations, np.broadcast_to(np.eye(3), rotations.shape), atol=1e-11)
     np.testing.assert_allclose(run.point("one.end")[:, 1], np.sqrt(1 - run["floor"] ** 2), atol=1e-11)
+
+
+def test_the_page_on_the_gallery_has_every_mechanism_and_its_freedom():
+    page = (Path(__file__).parents[2] / "docs/gallery.md").read_text()
+    rows = [line.split("|")[1:4:2] for line in page.splitlines() if line.startswith("| `")]
+    told = {name.strip(" `"): int(freedom) for names, freedom in rows for name in names.split(",")}
+    opened = {name: entry.build().topology().nv for name, entry in ENTRIES.items() if name not in FREEDOM}
+    assert told == opened | {name: freedom for name, (freedom, _) in FREEDOM.items()}

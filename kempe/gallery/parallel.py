@@ -1,0 +1,135 @@
+"""Parallel robots of space: the Gough-Stewart platform of paper 5, and a Delta robot."""
+
+import numpy as np
+
+from kempe.control import motions
+from kempe.mechanism.bodies import Cylinder
+from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.results.trajectory import Trajectory
+from kempe.spatial.quaternions import conjugate, exponential, product, to_matrix
+
+X, Y, Z = np.eye(3)
+
+# ---- paper 5 ---------------------------------------------------------------------------------------------
+
+LEGS = range(1, 7)
+FEET = np.array([(-2.12, 1.374), (-2.38, 1.224), (-2.38, -1.224), (-2.12, -1.374), (0.0, -0.15), (0.0, 0.15)])
+HEADS = np.array([(0.17, 0.595), (-0.6, 0.15), (-0.6, -0.15), (0.17, -0.595), (0.43, -0.445), (0.43, 0.445)])
+BELOW = -0.4  # the heads lie below the platform's own origin
+# The start of the paper's run: place of the platform, and its angle theta about y.
+GOUGH_START = (-1.5, 0.1, 1.5), 0.1
+
+
+def gough_stewart() -> Mechanism:
+    """Paper 5, section 3.2.3: universal joints below, balls above; the coordinate of joint `leg1` is that leg's length.
+
+    Lower and upper parts are alike: 0.1 kg, 0.5 m from their ends, and the moments of inertia the paper gives for upper
+    ones. Its bounds on lengths (0.5 and 4.5 m) are left out: its own run passes them. g = 9.8 as in section 3.1.
+    """
+    m = Mechanism("gough-stewart", gravity=(0.0, 0.0, -9.8))
+    platform = m.body("platform", 1.5, inertia=(0.08, 0.08, 0.08))
+    for k, foot, head in zip(LEGS, FEET, HEADS, strict=True):
+        lower, upper = (
+            m.body(f"{part}{k}", 0.1, (0.0, 0.0, middle), (0.00625, 0.00625, 0.000625))
+            for part, middle in (("lower", 0.5), ("upper", -0.5))
+        )
+        m.universal(f"hooke{k}", m.ground.at(*foot), lower.at(0, 0, 0))
+        m.prismatic(f"leg{k}", lower.at(0, 0, 0), upper.at(0, 0, 0), actuated=True)
+        m.spherical(f"ball{k}", upper.at(0, 0, 0), platform.at(head[0], head[1], BELOW))
+    return m
+
+
+def gough_stewart_at(model: Model, place, tilt: float) -> State:
+    """The state with the platform's origin at a place, turned about y by `tilt`: eqs. 22 and 23 with phi = psi = 0."""
+    turn = exponential(tilt * Y)
+    lengths, near = {}, {}
+    for k, foot, head in zip(LEGS, FEET, HEADS, strict=True):
+        x, y, z = np.asarray(place) + to_matrix(turn) @ (*head, BELOW) - (*foot, 0.0)
+        length = float(np.sqrt(x * x + y * y + z * z))
+        about_x, about_y = np.arctan2(-y, z), np.arcsin(x / length)
+        lengths[f"leg{k}"], near[f"hooke{k}"] = length, (about_x, about_y)
+        near[f"ball{k}"] = product(conjugate(product(exponential(about_x * X), exponential(about_y * Y))), turn)
+    return model.assemble(lengths, near=near)
+
+
+def tilt_and_rise(model: Model, duration: float, **options) -> Trajectory:
+    """From the paper's start to above the middle of the feet, level, then down, and back to the start."""
+    ways = (GOUGH_START, ((-1.5, 0.0, 1.9), 0.0), ((-1.3, -0.1, 1.5), -0.1), GOUGH_START)
+    states = [gough_stewart_at(model, *pose) for pose in ways]
+    points = {f"leg{k}": [state[f"leg{k}"] for state in states] for k in LEGS}
+    times = [duration * k / 3 for k in range(4)]
+    return model.motion(motions.spline(points, times, ends="rest"), start=states[0], **options)
+
+
+# ---- Delta -----------------------------------------------------------------------------------------------
+
+BASE, HAND = 0.2, 0.1  # radii of the motors' hinges and of the hand's balls
+ARM, FOREARM, APART = 0.3, 0.7, 0.14  # lengths; the two rods of a forearm are this far apart
+
+
+def delta() -> Mechanism:
+    """Clavel's Delta robot: three motors turn arms; two parallel rods from each keep the hand from turning.
+
+    Rods hang by universal joints on the arms and balls on the hand: three freedoms and no others. Balls at both ends
+    would let each rod spin besides. Sizes are ours.
+    """
+    m = Mechanism("delta")
+    hand = m.cylinder("hand", length=0.02, radius=HAND, mass=0.5)
+    for k in range(3):
+        turned = to_matrix(_third(k))
+        arm = m.rod(f"arm{k + 1}", ARM, mass=0.6, radius=0.012)
+        arm.add("bridge", Cylinder(APART, 0.008, 0.1), at=(ARM, 0, 0), rotation=[(1, 0, 0), (0, 0, -1), (0, 1, 0)])
+        base = m.ground.at(*(turned @ (BASE, 0, 0)), rotation=turned)
+        m.revolute(f"motor{k + 1}", base, arm.start, axis=(0, 1, 0), actuated=True)
+        for side, y in (("a", -APART / 2), ("b", APART / 2)):
+            rod = m.rod(f"rod{k + 1}{side}", FOREARM, mass=0.1, radius=0.005)
+            m.universal(f"elbow{k + 1}{side}", arm.at(ARM, y, 0), rod.start, axes=((0, 1, 0), (0, 0, 1)))
+            m.spherical(f"ball{k + 1}{side}", rod.end, hand.at(*(turned @ (HAND, y, 0))))
+    return m
+
+
+def _third(k: int) -> np.ndarray:
+    """The quaternion of k thirds of a turn about z."""
+    return exponential(2 * np.pi * k / 3 * Z)
+
+
+def _from_hinge(k: int, place) -> np.ndarray:
+    """From the hinge of arm k to the middle of its two balls, in axes turned with k, the hand's middle at a place."""
+    return to_matrix(_third(k)).T @ np.asarray(place, dtype=float) + (HAND - BASE, 0.0, 0.0)
+
+
+def delta_angles(place) -> np.ndarray:
+    """The motors' angles with the middle of the hand at a place, elbows outside."""
+    angles = []
+    for k in range(3):
+        # |(x, y, z) - elbow| = FOREARM, the elbow at ARM (cos, 0, -sin).
+        x, y, z = _from_hinge(k, place)
+        cosine = (x * x + y * y + z * z + ARM**2 - FOREARM**2) / (2 * ARM * np.hypot(x, z))
+        angles.append(-np.arctan2(z, x) - np.arccos(cosine))
+    return np.array(angles)
+
+
+def delta_at(model: Model, place) -> State:
+    """The state with the middle of the hand at a place."""
+    motors, near = {}, {}
+    for k, motor in enumerate(delta_angles(place)):
+        arm = exponential(motor * Y)
+        # In axes of the arm rods point to (cos a cos b, sin b, -sin a cos b).
+        x, y, z = to_matrix(arm).T @ _from_hinge(k, place) - (ARM, 0.0, 0.0)
+        a, b = np.arctan2(-z, x), np.arcsin(y / FOREARM)
+        rod = product(product(_third(k), arm), product(exponential(a * Y), exponential(b * Z)))
+        motors[f"motor{k + 1}"] = float(motor)
+        for side in "ab":
+            near[f"elbow{k + 1}{side}"], near[f"ball{k + 1}{side}"] = (a, b), conjugate(rod)
+    return model.assemble(motors, near=near)
+
+
+def pick_and_place(model: Model, duration: float, **options) -> Trajectory:
+    """The hand goes up, across and down, and the same way back."""
+    half = [(-0.15, 0.0, -0.7), (-0.15, 0.05, -0.6), (0.0, 0.1, -0.58), (0.15, 0.05, -0.6), (0.15, 0.0, -0.7)]
+    angles = np.array([delta_angles(place) for place in (*half, *half[-2::-1])])
+    points = {f"motor{k + 1}": angles[:, k].tolist() for k in range(3)}
+    times = np.linspace(0.0, duration, len(angles)).tolist()
+    return model.motion(motions.spline(points, times, ends="rest"), start=delta_at(model, half[0]), **options)
