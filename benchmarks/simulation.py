@@ -15,7 +15,8 @@ from kempe.gallery.puma import DURATION, desired, forced, puma
 from kempe.simulate import memory as at
 from kempe.simulate.drive import drive_of
 from kempe.simulate.machine import Machine
-from kempe.simulate.system import scales, system
+from kempe.simulate.scales import scales
+from kempe.simulate.system import Setting, system
 from kempe.simulate.tables import METHODS
 
 TOLERANCE = 1e-8
@@ -60,7 +61,7 @@ def forced_puma() -> list[Row]:
 def overhead() -> list[Row]:
     """What a step costs beyond the evaluations of the equations of motion in it."""
     model = general_arm(6).compile()
-    compiled, drive, sizes = system(model, None, model.nu, None), drive_of(model, None), scales(model, model.p)
+    compiled, drive, sizes = system(model, Setting(None, model.nu, None)), drive_of(model, None), scales(model, model.p)
     state = model.random_state(1)
     y = np.concatenate([state.q, state.v])
 

@@ -38,6 +38,17 @@ def place(model: Model, known: Given, q: np.ndarray, x: np.ndarray) -> np.ndarra
     return q if np.abs(error).max(initial=0.0) <= CLOSED and (upright > 0).all() else None
 
 
+def settle(model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest closed state to one that is nearly closed, and the nearest velocities that keep it so."""
+    for _ in range(NEWTON):
+        phi, jacobian, _ = model.closure(q)
+        if np.abs(phi).max(initial=0.0) <= 0.1 * CLOSED:
+            break
+        q = model.integrate(q, -np.linalg.lstsq(jacobian, phi, rcond=1e-10)[0])
+    jacobian = model.closure(q)[1]
+    return q, v - np.linalg.lstsq(jacobian, jacobian @ v, rcond=1e-10)[0]
+
+
 def velocities(model: Model, known: Given, q: np.ndarray, xdot: np.ndarray) -> np.ndarray:
     """v of all joints from those that are given."""
     return _completed(model, known, q, xdot, np.zeros(len(model.residual(q))), np.zeros(len(known.measured)))

@@ -47,7 +47,8 @@ class Function:
 class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
-    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix.
+    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix; pull [1/s]: how fast
+    loops that drifted apart are drawn together (J. Baumgarte, 1972), none where they are kept closed otherwise.
     """
 
     topology: Topology
@@ -55,6 +56,7 @@ class Equations:
     formulation: str
     choice: partition.Choice | None = None
     way: str = "composite"
+    pull: float = 0.0
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -93,7 +95,7 @@ class Equations:
     def reduced(self, tree: Tree, q, v=None) -> partition.Reduction:
         """W and g of the chosen generalized coordinates."""
         assert self.choice is not None
-        return partition.reduce(tree, q, v, self.closure_size, self.choice)
+        return partition.reduce(tree, q, v, self.closure_size, self.choice, self.pull)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
         """Generalized forces for given accelerations."""

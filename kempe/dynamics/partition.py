@@ -49,8 +49,8 @@ class Reduction:
     loops: Elimination
 
 
-def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, correction: Vector | None = None):
-    """W, and g where v is given; `correction` is added to gamma, to draw loops closed that drifted apart."""
+def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, pull: float = 0.0) -> Reduction:
+    """W, and g where v is given; loops that drifted apart are drawn together at the rate `pull`, if it is not zero."""
     rows, dependent, independent = (list(part) for part in (choice.rows, choice.dependent, choice.independent))
     found = kinematics.frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
     jacobian = loops.jacobian(tree, q, found, size)[rows]  # J_Cm
@@ -62,7 +62,9 @@ def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice
     if v is not None:
         base = -tree.gravity
         gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)[rows]
-        g[dependent] = solver.solve(gamma if correction is None else gamma + correction[rows])  #            (22)
+        if pull:
+            gamma = gamma - 2 * pull * (jacobian @ v) - pull**2 * loops.phi(tree, q, size)[rows]
+        g[dependent] = solver.solve(gamma)  #                                                               (22)
     return Reduction(w, g, solver)
 
 

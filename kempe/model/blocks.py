@@ -24,7 +24,7 @@ from kempe.spatial.moves import Rotation, Shift, Turn
 from kempe.spatial.vectors import array, from_sx, to_sx
 
 LONG = 20  # links; a shorter tree is one block, in which everything is shared
-SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health")
+SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health", "fit")
 
 
 def program(equations: Equations, name: str) -> Program | None:
@@ -53,7 +53,7 @@ def system(equations: Equations, efforts: Program, finish: Program) -> Program:
     """The right-hand side of a run in the same form.
 
     efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; finish: from q,
-    v, the pivots and c to dq/dt and health.
+    v, the pivots and c to dq/dt, health and fitness.
     """
     recorder = _Recorder("system")
     composer = recorder.composer
@@ -61,8 +61,8 @@ def system(equations: Equations, efforts: Program, finish: Program) -> Program:
     tau, rates, applied, stops = composer.call(efforts, *inputs.values())
     q, v = inputs["q"], inputs["v"]
     vdot, pivots = equations.forward(equations.constant_tree, q, v, tau, run=recorder)
-    qdot, health = composer.call(finish, q, v, pivots, inputs["c"])
-    for name, slots in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health), strict=True):
+    qdot, health, fit = composer.call(finish, q, v, pivots, inputs["c"])
+    for name, slots in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health, fit), strict=True):
         composer.output(name, slots)
     return composer.program()
 

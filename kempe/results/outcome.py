@@ -38,13 +38,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time."""
+    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time; and
+    how often generalized coordinates were chosen anew."""
 
     method: str = ""
     evaluations: int = 0
     steps: int = 0
     rejected: int = 0
     seconds: float = 0.0
+    changes: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from kempe.results import outcome as kinds
 from kempe.results.outcome import Outcome
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
-from kempe.simulate.system import weakest
+from kempe.simulate.scales import weakest
 
 REPEATED = -1  # an event whose own action leads back to it at once
 
@@ -40,6 +40,18 @@ def ending(
             (name,),
             f"the inertia matrix turned singular {when}: nothing there resists {name}",
             "give the bodies it moves some inertia (mass, a radius, armature=), or start elsewhere",
+        )
+    if how == at.WEAK:
+        _, _, right = np.linalg.svd(model.closure(machine.q)[1])
+        rank = model.nv - model.dof
+        moving = np.abs(right[rank - 1])
+        names = [x.joint.name for x in model.topology.tree if moving[x.v].max(initial=0.0) > 0.1 * moving.max()]
+        return Outcome(
+            kinds.SINGULAR,
+            t,
+            tuple(names),
+            f"a singular pose was met {when}: the loops let {', '.join(names)} move in more than one way there",
+            'singular="cross" goes on through it with the step held; or start or steer so that it is not met',
         )
     slopes = machine.slopes[:, model.nq :]
     size = np.abs(np.where(np.isfinite(slopes), slopes, np.inf)).max(axis=0, initial=0.0)

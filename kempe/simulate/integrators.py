@@ -12,6 +12,8 @@ from kempe.simulate.native import compiled, kept
 from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, take
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
+FITTING = 0.3  # fitness of generalized coordinates at which step sizes are remembered
+SPOILT, ASIDE = 1e6, 0.9  # error, in parts of what is allowed, of a step that is tried again with this part of its size
 SAMPLES = 4  # of each step, looked at for events
 BISECTIONS = 52
 REFINEMENTS = 4
@@ -151,7 +153,11 @@ def begin(m, w, until):
     w[FRESH] = 0
     if w[ABORTED]:
         return STOPPED
-    m[HEALTH] = m[w[APPLIED]]
+    m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
+    if w[WATCH] and not m[FIT] >= m[WEAK_BELOW]:
+        copy(m, w[Y], w[NEW], w[N])
+        w[FRESH] = SLOPE_AND_SIDES if sides else SLOPE
+        return WEAK
     if m[HEALTH] < m[FLOOR] and not w[CROSS]:
         return SINGULAR
     if not finite(m, w[K], w[N]):
@@ -198,7 +204,7 @@ def advance(m, w, times, rows, until, budget):
         take(m, w, t, h)
         if w[ABORTED]:
             return STOPPED
-        if adaptive and not (w[CROSS] and m[HEALTH] < m[FLOOR]):
+        if adaptive and not (w[CROSSING] or (w[CROSS] and m[HEALTH] < m[FLOOR])):
             size = error(m, w, h)
             if not size < 1.0:
                 m[H] = h * (max(SHRINK, SAFETY * size ** -m[EXPONENT]) if math.isfinite(size) else SHRINK)
@@ -210,8 +216,17 @@ def advance(m, w, times, rows, until, budget):
                 factor = min(1.0, factor)
             w[JUST_REJECTED] = 0
             m[H] = max(h * factor, wanted) if cut else h * factor
+            if m[FIT] > FITTING:
+                m[STEADY] = wanted
+        elif w[CROSSING] and not error(m, w, h) < SPOILT:  # a stage met the singular pose itself
+            m[H] = ASIDE * h
+            w[REJECTED] += 1
+            continue
         settle(m, w, t, h)
-        m[HEALTH] = m[w[APPLIED]]
+        m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
+        if w[WATCH] and not m[FIT] >= m[WEAK_BELOW]:
+            m[H] = h  # the step is not taken: others will have to try it
+            return WEAK
         if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
             return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
 
@@ -222,7 +237,7 @@ def advance(m, w, times, rows, until, budget):
             drawn = fired == NONE
             if fired != NONE:
                 whole, h = h, land(m, w, t, h, theta, fired)
-                m[HEALTH] = m[w[APPLIED]]
+                m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
                 cut = cut and whole - h <= 4 * ULP * max(abs(t), whole)
         # Many small steps add up to the time they should: what an addition rounds off is added to the next.
         arrived = target if cut else max(t, t + (h - m[LOST]))
@@ -247,3 +262,5 @@ def advance(m, w, times, rows, until, budget):
             return EVENT
         if m[HEALTH] < m[FLOOR] and not w[CROSS]:
             return SINGULAR
+        if w[WATCH] and m[FIT] < m[FADING_BELOW]:
+            return FADING

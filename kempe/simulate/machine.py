@@ -10,6 +10,7 @@ from kempe.model.model import Model
 from kempe.simulate.drive import Drive, efforts
 from kempe.simulate.integrators import advance
 from kempe.simulate.memory import *
+from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
 from kempe.simulate.tables import Method
 
@@ -37,14 +38,12 @@ class Machine:
     ):
         self.model, self.drive, self.times = model, drive, times
         nq, nv, nu, n, width, events = model.nq, model.nv, model.nu, len(state), len(drive.held), len(directions)
-        kernels = system.main, guard, system.project, system.rates
-        self._kernels = [kernel for kernel in kernels if kernel is not None]  # addresses are good while they live
         self._failure: BaseException | None = None
         self._callback = _CALLBACK(self._call) if drive.function is not None else None
         breaks = np.zeros(0) if drive.table is None else drive.table.breaks
         coefficients = np.zeros((0, 0, 0)) if drive.table is None else drive.table.coefficients
         self._jumps = jumps = drive.breaks
-        stages = len(method.a)
+        stages, loops = len(method.a), model.equations.sizes["lam"]
         parts = {
             CELLS: np.concatenate([[0.0], state, drive.held, p, scales]),
             Y: state,
@@ -60,9 +59,13 @@ class Machine:
             COEFFICIENTS: coefficients,
             JUMP_TIMES: np.concatenate([jumps, np.nextafter(jumps, -np.inf), np.nextafter(jumps, np.inf)]),
             GUARDED: np.zeros(events),
-            PROJECTED: np.zeros(nq + nv),
-            APPLIED: np.zeros(1 + nu + len(model.limited)),  # health, u, stops
-            WORK: np.zeros(max(kernel.workspace for kernel in self._kernels)),
+            PROJECTED: np.zeros(nq + nv + 1),  # and what is left of the residual
+            APPLIED: np.zeros(2 + nu + len(model.limited)),  # health, fitness, u, stops
+            DENSE_REST: np.zeros(nv),
+            DENSE_INERTIA: np.zeros(nv * nv if loops else 0),
+            DENSE_ROWS: np.zeros(loops * nv),
+            DENSE_GAMMA: np.zeros(loops),
+            DENSE_SCALES: dense_scales(model) if loops else np.zeros(0),
         }
         # Every part begins a line of the cache, so that none is written together with another.
         sizes = [CLOCK, *(part.size for part in parts.values())]
@@ -72,9 +75,8 @@ class Machine:
         for (place, part), start in zip(parts.items(), starts[1:], strict=False):
             w[place] = start
             m[start : start + part.size] = part.ravel()
-        w[[SYSTEM, GUARD, PROJECT, RATES]] = [0 if kernel is None else kernel.address for kernel in kernels]
         w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value or 0
-        w[[N, NQ, NV, NZ, NW, EVENTS]] = n, nq, nv, n - nq - nv, width, events
+        w[[N, NQ, NV, NZ, NW, EVENTS, ROWS, RANK]] = n, nq, nv, n - nq - nv, width, events, loops, nv - model.dof
         w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
         w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(jumps)
         w[EULER] = method.name == "euler"
@@ -86,12 +88,23 @@ class Machine:
         parts = np.cumsum([1, nq, nv, n - nq - nv, width, len(p)])
         places = {
             IN_SYSTEM: [cells, *(cells + parts)],
-            OUT_SYSTEM: [0, 0, 0, applied + 1, applied + 1 + nu, applied],
+            OUT_SYSTEM: [0, 0, 0, applied + 2, applied + 2 + nu, applied, applied + 1],
             IN_SHORT: [cells + 1, cells + 1 + nq, cells + 1 + n + width],
-            OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + nq],
+            OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + nq, w[PROJECTED] + nq + nv],
             OUT_RATES: [w[K]],
             OUT_HOOK: [cells + 1 + n],
             OUT_GUARD: [w[GUARDED]],
+            OUT_DENSE: [
+                0,
+                w[DENSE_REST],
+                0,
+                applied + 2,
+                applied + 2 + nu,
+                w[DENSE_INERTIA],
+                w[DENSE_ROWS],
+                w[DENSE_GAMMA],
+            ],
+            OUT_CLOSURE: [w[DENSE_GAMMA], w[DENSE_ROWS]],
         }
         for place, targets in places.items():
             w[place : place + len(targets)] = base + 8 * np.array(targets)
@@ -101,10 +114,35 @@ class Machine:
         self.outside = m[cells + 1 + n : cells + 1 + n + width]
         self.p = m[cells + 1 + n + width : cells + 1 + n + width + len(p)]
         self._side = w[WORDS : WORDS + events]
-        self._guard, self._main, self._scales = guard, system.main, scales
+        self._guard = guard
+        self._c = m[cells + int(parts[-1]) : cells + int(parts[-1]) + len(scales)]
+        self.use(system, scales)
         self.slopes = m[w[K] : w[K] + stages * n].reshape(stages, n)
         self._given = m[cells : cells + 1 + nq + nv]
         self.rows = np.empty((len(times), n + width))
+
+    def use(self, system: System, scales: np.ndarray) -> None:
+        """Swaps addresses: from now on this system gives the slopes."""
+        w = self.w
+        kernels = system.main, self._guard, system.project, system.rates, system.closure
+        self.system, self._kernels = system, [k for k in kernels if k is not None]  # addresses are good while they live
+        w[[SYSTEM, GUARD, PROJECT, RATES, CLOSURE]] = [0 if kernel is None else kernel.address for kernel in kernels]
+        self._work = np.zeros(max(kernel.workspace for kernel in self._kernels) + LINE)
+        w[WORK] = self._work.ctypes.data
+        w[NUMERIC] = system.closure is not None
+        self._c[:] = scales
+        self.changed()
+
+    @property
+    def scales(self) -> np.ndarray:
+        """c, as it is."""
+        return self._c.copy()
+
+    @property
+    def next(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and v to which a step led that was not taken."""
+        start, nq, nv = self.w[NEW], self.model.nq, self.model.nv
+        return self.m[start : start + nq].copy(), self.m[start + nq : start + nq + nv].copy()
 
     def prepare(self) -> None:
         """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
@@ -141,8 +179,11 @@ class Machine:
     def _heading(self, event: int) -> int:
         """The side of an event's zero that the run is about to be on."""
         assert self._guard is not None
-        qdot, vdot, zdot, *_ = self._main(self.t, self.q, self.v, self.z, self.outside, self.p, self._scales)
         soon = 1e-6 * (self.m[H] or 1e-3)
+        if self.system.closure is not None:  # by the dense way: the slope at hand will do
+            qdot, vdot, zdot = np.split(self.slopes[0], np.cumsum([self.model.nq, self.model.nv]))
+        else:
+            qdot, vdot, zdot, *_ = self.system.main(self.t, self.q, self.v, self.z, self.outside, self.p, self._c)
         later = self.q + soon * qdot, self.v + soon * vdot, self.z + soon * zdot
         return int(np.sign(self._guard(self.t + soon, *later, self.outside, self.p)[event]))
 

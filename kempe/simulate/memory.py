@@ -8,16 +8,36 @@ them many times slower. Constants below are places of single numbers; parts that
 
 # Doubles with a place of their own: time and what its additions have rounded off, step size, tolerances, 1 / (order of the estimate + 1), longest step, least
 # health, health now; between which times a step looks at what depends on time: it begins just after a jump and ends just
-# before one. CLOCK is how many there are.
-T, LOST, H, RELATIVE, ABSOLUTE, EXPONENT, LONGEST, FLOOR, HEALTH, EARLIEST, LATEST, CLOCK = range(12)
+# before one; how well generalized coordinates fit now, below which fitness others are to be sought, and below which a step is
+# not taken; the last step size at which they fitted well. CLOCK is how many there are.
+(
+    T,
+    LOST,
+    H,
+    RELATIVE,
+    ABSOLUTE,
+    EXPONENT,
+    LONGEST,
+    FLOOR,
+    HEALTH,
+    EARLIEST,
+    LATEST,
+    FIT,
+    FADING_BELOW,
+    WEAK_BELOW,
+    STEADY,
+    CLOCK,
+) = range(16)
 
 # Whole numbers. Addresses of native code, 0 where there is none:
-SYSTEM, GUARD, PROJECT, RATES, HOOK = range(5)
+SYSTEM, GUARD, PROJECT, RATES, HOOK, CLOSURE = range(6)
 # sizes: of the state, of q, v, z, w; events; slopes of a step and with dense output; powers of dense output, error estimates;
 # pieces and powers of the table of w; times at which something jumps; whether the rule is Euler's;
-N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_POWERS, JUMPS, EULER = range(5, 19)
+N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_POWERS, JUMPS, EULER = range(6, 20)
+# how many equations the loops have, how many of them are independent; the address of native code's workspace;
+ROWS, RANK, WORK = range(20, 23)
 # where parts begin among the doubles: arguments of native code (t, state, w, p, c), states, slopes, polynomial, table of the
-# rule, table of w, jumps, what native code gives, its workspace;
+# rule, table of w, jumps, what native code gives, what the dense solve of loops works on;
 (
     CELLS,
     Y,
@@ -35,17 +55,49 @@ N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_
     GUARDED,
     PROJECTED,
     APPLIED,
-    WORK,
-) = range(19, 36)
+    DENSE_REST,
+    DENSE_INERTIA,
+    DENSE_ROWS,
+    DENSE_GAMMA,
+    DENSE_SCALES,
+) = range(23, 44)
 # where the sides, signs and directions of events begin among the whole numbers;
-SIDE, SIGN, DIRECTION = range(36, 39)
-# counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well;
-EVALUATIONS, STEPS, REJECTED, ROW, NEXT_JUMP, PIECE, FRESH, JUST_REJECTED, FIRED, ABORTED, CROSS = range(39, 50)
-# tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard.
-IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD, WORDS = 50, 57, 63, 66, 68, 69, 70, 71
+SIDE, SIGN, DIRECTION = range(44, 47)
+# counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well; CROSS:
+# error control is off where inertia is singular; WATCH: fitness is looked at; CROSSING: error control is off; NUMERIC: loops are
+# solved by the dense way;
+(
+    EVALUATIONS,
+    STEPS,
+    REJECTED,
+    ROW,
+    NEXT_JUMP,
+    PIECE,
+    FRESH,
+    JUST_REJECTED,
+    FIRED,
+    ABORTED,
+    CROSS,
+    WATCH,
+    CROSSING,
+    NUMERIC,
+) = range(47, 61)
+# tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way.
+IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD, OUT_DENSE, OUT_CLOSURE, WORDS = (
+    61,
+    68,
+    75,
+    78,
+    81,
+    82,
+    83,
+    84,
+    92,
+    94,
+)
 
 # How `advance` can end.
-REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED = range(7)
+REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK = range(9)
 NONE = -1  # no event
 SLOPE, SLOPE_AND_SIDES = 1, 2  # values of FRESH
 ULP = 2.2e-16

@@ -6,23 +6,29 @@ from math import inf, isfinite
 
 import numpy as np
 
+from kempe.analyze.closed import check_closed
 from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
 from kempe.simulate import memory as at
+from kempe.simulate.choices import Choices
 from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import RECORD, STOP, Event, Moment
 from kempe.simulate.machine import Machine
 from kempe.simulate.progress import Progress
+from kempe.simulate.rows import Logged, joined, settled
+from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops, limit_events, limit_met, no_events
-from kempe.simulate.system import System, guard, scales, system
+from kempe.simulate.system import Setting, guard, system
 from kempe.simulate.tables import METHODS, Method
 
 MOST_ROWS = 10_000_000
 AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
+BETWEEN = 0.05  # of the tolerance, for steps: what is interpolated between them is as much worse
+PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 
 
@@ -43,9 +49,11 @@ def simulate(
     start: float = 0.0,
     p=None,
     progress: bool | None = None,
+    stabilize: str | None = "project",
 ) -> Trajectory:
     """See `Model.simulate`."""
-    state = model.state(state) if state is None or isinstance(state, Mapping) else state
+    if state is None or isinstance(state, Mapping):
+        state = model.assemble(state) if model.topology.loops else model.state(state)
     _check(model, state, duration, tolerance, longest)
     chosen = _method(method, step)
     parameters = model.parameters(p)
@@ -54,10 +62,16 @@ def simulate(
     stops, watched = _limits(model, limits)
     watched += [events] if isinstance(events, Event) else list(events)
     drive = drive_of(model, torque)
-    compiled = system(model, drive.law, len(drive.held), stops)
+    setting = Setting(drive.law, len(drive.held), stops, *_stabilized(stabilize))
+    choices = Choices(model, setting, singular == "cross") if model.topology.loops else None
+    if choices is None:
+        compiled, sizes = system(model, setting), scales(model, parameters)
+    else:
+        check_closed(model, state.q, state.v, parameters if model.p_names else None)
+        compiled, sizes = choices.first(state.q, parameters)
     end = start + duration
     times = output_times(start, end, output)
-    q, v = (state.q, state.v) if compiled.project is None else compiled.project(state.q, state.v, parameters)
+    q, v = (state.q, state.v) if compiled.project is None else compiled.project(state.q, state.v, parameters)[:2]
     first = np.concatenate([q, v, [float(x) for x in drive.law.states.values()] if drive.law else []])
     machine = Machine(
         model,
@@ -68,18 +82,23 @@ def simulate(
         chosen,
         first,
         parameters,
-        scales(model, parameters),
+        sizes,
         times,
     )
     machine.prepare()
-    machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, tolerance, longest, singular == "cross")
-    run = _Run(model, machine, compiled, drive, watched, chosen, end, output is None)
+    allowed = tolerance if choices is None or output is None else BETWEEN * tolerance
+    machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, allowed, longest, singular == "cross")
+    if choices is not None:
+        choices.begin(machine)
+    run = _Run(model, machine, choices, drive, watched, chosen, end, output is None)
     met = limit_met(model, q, v) if limits == "events" else None
     if met is not None:
         run.outcome = ending(model, machine, at.EVENT, end, met)
         return run.trajectory()
     with Progress(model.mechanism.name, start, end, progress) as bar:
         run.go(bar)
+    if choices is not None:
+        choices.close()
     return run.trajectory()
 
 
@@ -90,17 +109,18 @@ class _Run:
         self,
         model: Model,
         machine: Machine,
-        compiled: System,
+        choices: Choices | None,
         drive: Drive,
         events: list[Event],
         method: Method,
         end: float,
         every_step: bool,
     ):
-        self.model, self.machine, self.system, self.drive = model, machine, compiled, drive
+        self.model, self.machine, self.choices, self.drive = model, machine, choices, drive
+        self.z_names = machine.system.z_names
         self.events, self.method, self.end, self.every_step = events, method, end, every_step
         self.begun = time.perf_counter()
-        self.log: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # times, rows, parameters
+        self.log: list[Logged] = []
         self.logged = 0  # rows of the machine's output that are in the log
         self.occurrences: list[Occurrence] = []
         self.acted: dict[int, float] = {}  # when each event's action was last called
@@ -131,7 +151,7 @@ class _Run:
             self._note()
         while True:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
-            how = machine.advance(until, 1 if self.every_step else budget)
+            how = machine.advance(until, 1 if self.every_step or machine.w[at.CROSSING] else budget)
             if self.every_step and machine.w[at.STEPS] > steps and how != at.EVENT:
                 self._note()
             if how == at.REACHED and sampled is not None and machine.t < self.end:
@@ -143,13 +163,39 @@ class _Run:
             elif how == at.EVENT:
                 if self._event():
                     return
+            elif how == at.FADING:
+                assert self.choices is not None
+                self.choices.fading(machine)
+            elif how == at.WEAK:
+                if not self._weak():
+                    return
             elif how == at.PAUSED:
+                if self.choices is not None:
+                    self._choose()
                 bar.show(machine.t)
                 spent = time.perf_counter() - looked
                 budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
             else:
-                self.outcome = ending(self.model, machine, how, self.end, states=self.system.z_names)
+                self.outcome = ending(self.model, machine, how, self.end, states=self.z_names)
                 return
+
+    def _weak(self) -> bool:
+        """Coordinates, or loops, fail at the next step; whether the run goes on."""
+        assert self.choices is not None
+        self._flush()
+        if self.choices.weak(self.machine):
+            return True
+        self.outcome = ending(self.model, self.machine, at.WEAK, self.end)
+        return False
+
+    def _choose(self) -> None:
+        """Between steps: other coordinates that have become ready, or the far side of a singular pose."""
+        assert self.choices is not None
+        self._flush()
+        if self.machine.w[at.CROSSING]:
+            self.choices.crossed(self.machine)
+        else:
+            self.choices.look(self.machine)
 
     def _sample(self, start: float, samples: int) -> float:
         """Asks the controller; when to ask it next."""
@@ -201,8 +247,8 @@ class _Run:
                     f"finite; it takes {part.shape}"
                 )
             part[:] = given
-        if self.system.project is not None:
-            machine.q[:], machine.v[:] = self.system.project(machine.q, machine.v, machine.p)
+        if machine.system.project is not None:
+            machine.q[:], machine.v[:] = machine.system.project(machine.q, machine.v, machine.p)[:2]
         machine.changed()
         machine.sides_after(before, number)
         return bool(moment.stop)
@@ -213,36 +259,33 @@ class _Run:
         filled = int(machine.w[at.ROW])
         if filled > self.logged:
             rows = machine.rows[self.logged : filled]
-            self.log.append((machine.times[self.logged : filled], rows, self._parameters(len(rows))))
+            self._log(machine.times[self.logged : filled], rows)
             self.logged = filled
 
     def _note(self) -> None:
         """The state as it is now, as a row of its own."""
         self._flush()
         row = np.concatenate([self.machine.y, self.machine.outside])[None]
-        self.log.append((np.array([self.machine.t]), row, self._parameters(1)))
+        self._log(np.array([self.machine.t]), row)
 
-    def _parameters(self, count: int) -> np.ndarray:
-        return np.broadcast_to(self.machine.p.copy(), (count, len(self.machine.p)))
+    def _log(self, t: np.ndarray, rows: np.ndarray) -> None:
+        machine = self.machine
+        p = np.broadcast_to(machine.p.copy(), (len(t), len(machine.p)))
+        self.log.append(Logged(machine.system, machine.scales, t, rows, p))
 
     def trajectory(self) -> Trajectory:
         """Everything that was computed, with accelerations and efforts, all on the manifold."""
         model, machine = self.model, self.machine
         seconds = time.perf_counter() - self.begun
         self._flush()
-        if not self.log or self.log[-1][0][-1] < machine.t:
+        if not self.log or self.log[-1].t[-1] < machine.t:
             self._note()
-        t, rows, p = (np.concatenate(parts) for parts in zip(*self.log, strict=True))
-        sizes = model.nq, model.nv, len(self.system.z_names)
-        q, v, z, w = np.split(rows, np.cumsum(sizes), axis=1)
-        if self.system.project is not None:
-            q, v = self.system.project(q, v, p)
-        w = self._signals(t, q, v, w)
-        _, a, _, u, stops, _ = self.system.main(t, q, v, z, w, p, scales(model, p[0]))
+        parts = [settled(model, part, self._signals) for part in joined(self.log)]
+        t, q, v, a, u, z, stops, p = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return Trajectory(
             model,
             *(t, q, v, a, u, z),
-            z_names=self.system.z_names,
+            z_names=self.z_names,
             p=p[0] if (p == p[0]).all() else p,
             stops=stops,
             occurrences=tuple(self.occurrences),
@@ -253,6 +296,7 @@ class _Run:
                 steps=int(machine.w[at.STEPS]),
                 rejected=int(machine.w[at.REJECTED]),
                 seconds=seconds,
+                changes=self.choices.changes if self.choices is not None else 0,
             ),
         )
 
@@ -299,6 +343,13 @@ def _method(name: str, step: float | None) -> Method:
     if not method.adaptive and not (step is not None and step > 0):
         raise StateError(f"{name} takes fixed steps: give step, in seconds")
     return method
+
+
+def _stabilized(stabilize: str | None) -> tuple[bool, float]:
+    """Whether states are brought back onto the loops, and how fast loops are pulled together otherwise."""
+    if stabilize not in ("project", "baumgarte", None):
+        raise StateError(f"stabilize is {stabilize!r}; it takes 'project', 'baumgarte' or None")
+    return stabilize == "project", PULL if stabilize == "baumgarte" else 0.0
 
 
 def _limits(model: Model, limits) -> tuple[Stops | None, list[Event]]:

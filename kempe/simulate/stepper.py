@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 
+from kempe.analyze.closed import check_closed
 from kempe.compiler.compose import Composer
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw
+from kempe.dynamics.partition import Choice
 from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.state import State
+from kempe.simulate.choices import WEAK, best_at
 from kempe.simulate.drive import efforts
+from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops, no_events
-from kempe.simulate.system import System, scales, system
+from kempe.simulate.system import Setting, System, system
 from kempe.simulate.tables import METHODS, Method
 
 
@@ -47,16 +52,15 @@ class Stepper:
             raise StateError("stepper: torque takes a law over symbols (kp.Law); give other efforts to step(...)")
         self.model, self.dt, self._law = model, float(dt), torque
         self._width = 0 if torque is not None else model.nu
-        compiled = system(model, torque, self._width, no_events(limits))
-        kernels = model.compiled.setdefault("steps", {})
-        key = compiled, method, float(dt), int(substeps)
-        if key not in kernels:
-            kernels[key] = Kernel(step_program(model, compiled, METHODS[method], dt / substeps, substeps))
-        self._kernel, self._system = kernels[key], compiled
+        self._setting = Setting(torque, self._width, no_events(limits))
+        self._method, self._substeps = METHODS[method], int(substeps)
         self.p = model.parameters(p)
-        self._scales = scales(model, self.p)
-        q, v = self._on_manifold(*_starts(model, state, batch))
+        q, v = _starts(model, state, batch)
         self.batch = len(q) if q.ndim == 2 else None
+        # One choice of generalized coordinates for all, chosen anew, one by one, for those it does not suit.
+        self._choice = np.full(q.shape[:-1], 0)
+        self._choices: list[Choice | None] = [model.choice if model.topology.loops else None]
+        q, v = self._on_manifold(q, v)
         self._first = q.copy(), v.copy()
         self.q, self.v = q, v
         z = np.array(list(torque.states.values()), dtype=float) if torque is not None else np.zeros(0)
@@ -67,9 +71,55 @@ class Stepper:
     def step(self, tau=None) -> State:
         """Moves on by dt under efforts tau (nu entries, or one row for each of the batch, or a dict by joint name)."""
         given = self._efforts(tau)
-        q, v, z = self._kernel(self.t, self.q, self.v, self.z, given, self.p, self._scales)
-        self.q, self.v, self.z, self.t = q, v, z, np.asarray(self.t + self.dt)
+        found = self._stepped(0, ..., given) if len(self._choices) == 1 else self._stepped_by_choice(given)
+        if self.model.topology.loops:
+            self._rechosen(found, given)
+        self.q, self.v, self.z = found[:3]
+        self.t = np.asarray(self.t + self.dt)
         return self.state
+
+    def _stepped(self, number: int, rows, given: np.ndarray) -> list[np.ndarray]:
+        """q, v, z after a step, and the least fitness in it, of some of the batch, by one of the choices."""
+        kernel, sizes = self._kernel(number)
+        each = given[rows] if given.ndim == 2 else given
+        return [
+            np.array(x) for x in kernel(self.t[rows], self.q[rows], self.v[rows], self.z[rows], each, self.p, sizes)
+        ]
+
+    def _stepped_by_choice(self, given: np.ndarray) -> list[np.ndarray]:
+        if self.batch is None:
+            return self._stepped(int(self._choice), ..., given)
+        found = [np.empty_like(x) for x in (self.q, self.v, self.z, self.t)]
+        for number in np.unique(self._choice).tolist():
+            rows = np.flatnonzero(self._choice == number)
+            for target, part in zip(found, self._stepped(number, rows, given), strict=True):
+                target[rows] = part
+        return found
+
+    def _rechosen(self, found: list[np.ndarray], given: np.ndarray) -> None:
+        """Takes the step again, with coordinates of their own, where those in use did not suit."""
+        for row in np.flatnonzero(~(np.atleast_1d(found[3]) > WEAK)).tolist():
+            where = ... if self.batch is None else row
+            choice, _ = best_at(self.model, self.q[where])
+            if choice not in self._choices:
+                self._choices.append(choice)
+            number = self._choices.index(choice)
+            self._choice[where] = number
+            rows = ... if self.batch is None else np.array([row])
+            for target, part in zip(found, self._stepped(number, rows, given), strict=True):
+                target[rows] = part
+
+    def _kernel(self, number: int) -> tuple[Kernel, np.ndarray]:
+        """The step by one of the choices, and its scales."""
+        compiled, steps = self._system(number), self.model.compiled.setdefault("steps", {})
+        key = compiled, self._method.name, self.dt, self._substeps
+        if key not in steps:
+            program = step_program(self.model, compiled, self._method, self.dt / self._substeps, self._substeps)
+            steps[key] = Kernel(program)
+        return steps[key], scales(self.model, self.p, self._choices[number])
+
+    def _system(self, number: int) -> System:
+        return system(self.model, self._setting, self._choices[number])
 
     def _efforts(self, tau) -> np.ndarray:
         if self._law is not None:
@@ -87,7 +137,11 @@ class Stepper:
 
     def _on_manifold(self, q, v) -> tuple[np.ndarray, np.ndarray]:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
-        return (q, v) if self._system.project is None else self._system.project(q, v, self.p)
+        if self.model.topology.loops:
+            check_closed(self.model, q, v, self.p if self.model.p_names else None)
+            return q, v
+        project = self._system(0).project
+        return (q, v) if project is None else project(q, v, self.p)[:2]
 
     @property
     def state(self) -> State:
@@ -127,8 +181,14 @@ def step_program(model: Model, compiled: System, method: Method, h: float, repea
     n = model.nq + model.nv + z.size
     add = trace(lambda y, k, a: {"sum": y + a * k}, {"y": n, "k": n, "a": ()}, name="add")
 
+    least = composer.constant(np.array(1.0))
+    lesser = trace(lambda a, b: {"least": ca.fmin(a, ca.fabs(b))}, {"a": (), "b": ()}, {"least": ()}, name="lesser")
+
     def slope(time, y):
-        qdot, vdot, zdot, *_ = composer.call(compiled.main.program, time, *np.split(y, sizes), w, p, c)
+        nonlocal least
+        qdot, vdot, zdot, *_, fit = composer.call(compiled.main.program, time, *np.split(y, sizes), w, p, c)
+        if compiled.choice is not None:
+            (least,) = composer.call(lesser, least, fit)
         return np.concatenate([qdot, vdot, zdot])
 
     def moved(y, slopes, weights):
@@ -156,10 +216,11 @@ def step_program(model: Model, compiled: System, method: Method, h: float, repea
             y = moved(y, slopes, method.a[method.slopes - 1, : len(slopes)])
         if compiled.project is not None:
             q, v, z = np.split(y, sizes)
-            y = np.concatenate([*composer.call(compiled.project.program, q, v, p), z])
+            y = np.concatenate([*composer.call(compiled.project.program, q, v, p)[:2], z])
         (t,) = composer.call(later, t, composer.constant(h))
     for name, part in zip(("q_next", "v_next", "z_next"), np.split(y, sizes), strict=True):
         composer.output(name, part)
+    composer.output("fit", least)
     return composer.program()
 
 

@@ -5,8 +5,11 @@ Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing he
 
 import math
 
+from kempe.simulate.dense import dense_accelerations, dense_step, dense_velocities
 from kempe.simulate.memory import *
 from kempe.simulate.native import call, compiled
+
+NEWTON = 8  # steps that close loops by the dense way, at most
 
 # ---- one evaluation --------------------------------------------------------------------------------------
 
@@ -15,7 +18,7 @@ from kempe.simulate.native import call, compiled
 def native(m, w, function, inputs, outputs):
     """Calls native code with tables of pointers that begin at these places."""
     words = w.ctypes.data
-    call(w[function], words + 8 * inputs, words + 8 * outputs, m.ctypes.data + 8 * w[WORK])  # type: ignore[call-arg]
+    call(w[function], words + 8 * inputs, words + 8 * outputs, w[WORK])  # type: ignore[call-arg]
 
 
 @compiled
@@ -50,12 +53,23 @@ def evaluate(m, w, t, stage):
         look_up(m, w, t)
     if w[HOOK] != 0:
         native(m, w, HOOK, IN_SYSTEM, OUT_HOOK)
-    slope = m.ctypes.data + 8 * (w[K] + stage * w[N])
+    if w[CROSSING] and w[PROJECT] != 0:
+        # Stages lie off the loops by more than steps do, and near a singular pose that is multiplied.
+        native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
+        copy(m, w[PROJECTED], w[CELLS] + 1, w[NQ] + w[NV])
+    place = w[K] + stage * w[N]
+    slope = m.ctypes.data + 8 * place
+    w[EVALUATIONS] += 1
+    if w[NUMERIC]:
+        w[OUT_DENSE] = slope
+        w[OUT_DENSE + 2] = slope + 8 * (w[NQ] + w[NV])
+        native(m, w, SYSTEM, IN_SYSTEM, OUT_DENSE)
+        dense_accelerations(m, w, place + w[NQ])
+        return
     w[OUT_SYSTEM] = slope
     w[OUT_SYSTEM + 1] = slope + 8 * w[NQ]
     w[OUT_SYSTEM + 2] = slope + 8 * (w[NQ] + w[NV])
     native(m, w, SYSTEM, IN_SYSTEM, OUT_SYSTEM)
-    w[EVALUATIONS] += 1
 
 
 @compiled
@@ -118,13 +132,47 @@ def push(m, w, h):
 @compiled
 def settle(m, w, t, h):
     """Brings the new state back onto its manifold; the slope there is worked out anew."""
-    if w[PROJECT] == 0:
+    if w[PROJECT] == 0 and not w[NUMERIC]:
         return
     copy(m, w[NEW], w[CELLS] + 1, w[N])
-    native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
-    copy(m, w[PROJECTED], w[NEW], w[NQ] + w[NV])
-    copy(m, w[NEW], w[CELLS] + 1, w[N])
+    if w[NUMERIC]:
+        close(m, w)
+    if w[PROJECT] != 0:
+        native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
+        copy(m, w[PROJECTED], w[CELLS] + 1, w[NQ] + w[NV])
+    copy(m, w[CELLS] + 1, w[NEW], w[NQ] + w[NV])
     evaluate(m, w, t + h, w[SLOPES] - 1)
+
+
+@compiled
+def close(m, w):
+    """Newton's method on the loops for the state in the cells, and velocities that keep them closed; coordinates that
+    depend on the others are moved, and no others."""
+    nq, nv, cells, step = w[NQ], w[NV], w[CELLS] + 1, w[DENSE_REST]
+    for _ in range(NEWTON):
+        native(m, w, CLOSURE, IN_SHORT, OUT_CLOSURE)
+        largest = 0.0
+        for i in range(w[ROWS]):
+            largest = max(largest, abs(m[w[DENSE_GAMMA] + i]))
+            m[w[DENSE_GAMMA] + i] = -m[w[DENSE_GAMMA] + i]
+        if largest < 1e-15:
+            break
+        dense_step(m, w, step)
+        if w[RATES] == 0:
+            for i in range(nq):
+                m[cells + i] += m[step + i]
+        else:  # v lends its place to the step while rates of coordinates are worked out
+            copy(m, cells + nq, w[NEW] + nq, nv)
+            copy(m, step, cells + nq, nv)
+            kept = w[OUT_RATES]
+            w[OUT_RATES] = m.ctypes.data + 8 * w[PROJECTED]
+            native(m, w, RATES, IN_SHORT, OUT_RATES)
+            w[OUT_RATES] = kept
+            copy(m, w[NEW] + nq, cells + nq, nv)
+            for i in range(nq):
+                m[cells + i] += m[w[PROJECTED] + i]
+    native(m, w, CLOSURE, IN_SHORT, OUT_CLOSURE)
+    dense_velocities(m, w, cells + nq)
 
 
 @compiled

@@ -9,47 +9,76 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
-from kempe.dynamics.kinematics import rates
+from kempe.dynamics import loops
+from kempe.dynamics.equations import Equations
+from kempe.dynamics.kinematics import frames, rates
+from kempe.dynamics.partition import Choice
+from kempe.dynamics.recursions import crba
 from kempe.model import blocks
 from kempe.model.model import Model
 from kempe.simulate.events import Event
 from kempe.simulate.stops import Stops, stop_efforts
-from kempe.spatial.vectors import from_sx, to_sx
+from kempe.spatial.vectors import array, from_sx, to_sx
 
-SAMPLES = 16  # states at which the scale of the pivots is measured
 KEPT = 32  # systems of one model that are remembered
+CHORD = 3  # steps that close loops with one elimination
 
 
 @dataclass(frozen=True, eq=False)
 class System:
     """Kernels of a run.
 
-    main(t, q, v, z, w, p, c) -> qdot, vdot, zdot, u, stops, health: w are the values that a table, a controller or
+    main(t, q, v, z, w, p, c) -> qdot, vdot, zdot, u, stops, health, fit: w are the values that a table, a controller or
     nobody changes from outside, z the states of a law, c the `scales`. health is the least pivot of the inertia matrix
-    beside the largest that sampled states have; 0 where the matrix is singular.
-    project(q, v, p) -> q, v on the manifold, and rates(q, v, p) -> qdot; None where q is its own manifold.
+    beside a fixed size; 0 where the matrix is singular; fit the least pivot of the loops likewise. Where there is no
+    `choice` for loops, main gives what the dense way goes on with instead: qdot, tau - h, zdot, u, stops, M, J, gamma.
+    project(q, v, p) -> q, v on the manifold, and what is left of the residual; rates(q, v, p) -> qdot; None where q is
+    its own manifold. closure(q, v, p) -> phi, J, for the dense way.
     """
 
     main: Kernel
     project: Kernel | None
     rates: Kernel | None
+    closure: Kernel | None
     z_names: tuple[str, ...]
+    choice: Choice | None
 
 
-def system(model: Model, law: CompiledLaw | None, width: int, stops: Stops | None) -> System:
-    """The system of a model under a law; `width` is how many values w has. Remembered as long as the model lives."""
+@dataclass(frozen=True)
+class Setting:
+    """What a system is compiled for: a law, how many values w has, stops; whether projection keeps loops closed, and
+    how fast they are pulled together otherwise."""
+
+    law: CompiledLaw | None
+    width: int
+    stops: Stops | None
+    projected: bool = True
+    pull: float = 0.0
+
+
+def system(model: Model, setting: Setting, choice: Choice | None = None) -> System:
+    """The system of a model, remembered as long as the model lives; for loops, with generalized coordinates, or for the
+    dense way."""
     known = model.compiled.setdefault("systems", {})
-    stops = stops if stops is not None and model.limits else None
-    key = law, width, stops
+    if not model.limits:
+        setting = replace(setting, stops=None)
+    key = setting, choice
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
-        curved = model.nq != model.nv
+        curved, numeric = model.nq != model.nv, bool(model.topology.loops) and choice is None
+        equations = replace(model.equations, choice=choice, pull=setting.pull)
+        kept = choice is not None and setting.projected
+        projection = (
+            _projection(model, equations if kept else None) if curved or (model.topology.loops and kept) else None
+        )
         known[key] = System(
-            Kernel(_program(model, law, width, stops)),
-            Kernel(_projection(model)) if curved else None,
+            Kernel(_dense_program(model, setting) if numeric else _program(model, equations, setting)),
+            Kernel(projection) if projection is not None else None,
             Kernel(_short(model, "rates", lambda q, v, p: {"qdot": _rates(model, q, v, p)})) if curved else None,
-            tuple(law.states) if law is not None else (),
+            Kernel(_closure(model)) if numeric else None,
+            tuple(setting.law.states) if setting.law is not None else (),
+            choice,
         )
     return known[key]
 
@@ -65,54 +94,19 @@ def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> K
     return Kernel(trace(expressions, _shapes(model, width, states), name="guard"))
 
 
-def scales(model: Model, p: np.ndarray) -> np.ndarray:
-    """c: one over the largest size of each pivot over sampled states (a fixed scale, since the entries may all vanish
-    together), then the inertia that each freedom with limits has against a stop: with everything nearer to the ground
-    held, the pivot of the UDU^T factorization."""
-    known = model.compiled.setdefault("scales", {})
-    if p.tobytes() not in known:
-        known.clear()  # those of the last parameters only
-        parameters, samples = p if model.p_names else None, _samples(model)
-        own = _largest(model.pivots(samples, p=parameters))
-        recursive = own if model.formulation == "udu" else _largest(_recursive(model).pivots(samples, p=parameters))
-        known[p.tobytes()] = np.concatenate([1.0 / own, recursive[model.limited]])
-    return known[p.tobytes()]
-
-
-def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
-    """The freedom whose pivot is the least beside its scale."""
-    pivots = np.abs(model.pivots(q, p=p if model.p_names else None))
-    return model.v_names[int((pivots * scales(model, p)[: model.nv]).argmin())]
-
-
-def _recursive(model: Model) -> Model:
-    if "recursive" not in model.compiled:
-        model.compiled["recursive"] = Model(replace(model.equations, formulation="udu"), model.mechanism)
-    return model.compiled["recursive"]
-
-
-def _samples(model: Model) -> np.ndarray:
-    if "samples" not in model.compiled:
-        states = [model.neutral(), *(model.random_state(seed).q for seed in range(SAMPLES - 1))]
-        model.compiled["samples"] = np.array(states)
-    return model.compiled["samples"]
-
-
-def _largest(pivots: np.ndarray) -> np.ndarray:
-    found = np.abs(pivots).max(axis=0, initial=0.0)
-    return np.where(found > 0, found, 1.0)
-
-
 def _shapes(model: Model, width: int, states: int) -> dict:
     return {"t": (), "q": model.nq, "v": model.nv, "z": states, "w": width, "p": len(model.p)}
 
 
-def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | None) -> Program:
-    shapes = _shapes(model, width, len(law.states) if law is not None else 0)
-    shapes["c"] = model.nv + len(model.limited)
+def _system_shapes(model: Model, setting: Setting) -> dict:
+    shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
+    return {**shapes, "c": model.nv + len(model.limited)}
 
+
+def _efforts(model: Model, setting: Setting):
     def efforts(t, q, v, z, w, p, c):
         """tau along all freedoms, dz/dt, u, and the efforts of stops."""
+        law, stops = setting.law, setting.stops
         u, zdot = (w, ca.SX(0, 1)) if law is None else law.efforts(model, Symbols(t, q, v, z, w, p))
         pushes = [ca.SX(0.0)] * len(model.limited) if stops is None else stop_efforts(model, stops, c[model.nv :], q, v)
         tau = [ca.SX(0.0)] * model.nv
@@ -120,41 +114,112 @@ def _program(model: Model, law: CompiledLaw | None, width: int, stops: Stops | N
             tau[at] = tau[at] + effort
         return {"tau": ca.vertcat(*tau), "zdot": zdot, "u": u, "stops": ca.vertcat(ca.SX(0, 1), *pushes)}
 
+    return efforts
+
+
+def _program(model: Model, equations: Equations, setting: Setting) -> Program:
+    shapes, efforts = _system_shapes(model, setting), _efforts(model, setting)
+    rows = len(equations.choice.rows) if equations.choice is not None else 0
+
     def finish(q, v, pivots, c, p=None):
-        """dq/dt, and how far the inertia matrix is from singular."""
-        health = ca.SX(1.0)
-        for k in range(model.nv):
+        """dq/dt, how far the inertia matrix is from singular, and how well generalized coordinates fit."""
+        fit = health = ca.SX(1.0)
+        for k in range(rows):
+            fit = ca.fmin(fit, pivots[k] * c[k])
+        for k in range(rows, model.nv):
             health = ca.fmin(health, pivots[k] * c[k])
-        return {"qdot": _rates(model, q, v, ca.SX(0, 1) if p is None else p), "health": health}
+        return {"qdot": _rates(model, q, v, ca.SX(0, 1) if p is None else p), "health": health, "fit": fit}
 
     def whole(t, q, v, z, w, p, c):
         given = efforts(t, q, v, z, w, p, c)
-        tree = model.equations.tree(from_sx(p))
-        vdot, pivots = map(to_sx, model.equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"])))
+        tree = equations.tree(from_sx(p))
+        vdot, pivots = map(to_sx, equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"])))
         found = {**given, **finish(q, v, pivots, c, p), "vdot": vdot}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
 
-    if not blocks.repeats(model.equations):
-        return trace(whole, shapes, {"health": ()}, name="system")
+    if not blocks.repeats(equations):
+        return trace(whole, shapes, {"health": (), "fit": ()}, name="system")
     rest = {"q": model.nq, "v": model.nv, "pivots": model.nv, "c": shapes["c"]}
     return blocks.system(
-        model.equations,
+        equations,
         trace(efforts, shapes, name="efforts"),
-        trace(finish, rest, {"qdot": model.nq, "health": ()}, name="finish"),
+        trace(finish, rest, {"qdot": model.nq, "health": (), "fit": ()}, name="finish"),
     )
+
+
+def _dense_program(model: Model, setting: Setting) -> Program:
+    """What the dense way goes on with."""
+    equations, efforts = model.equations, _efforts(model, setting)
+
+    def parts(t, q, v, z, w, p, c):
+        given = efforts(t, q, v, z, w, p, c)
+        tree, q_, v_ = equations.tree(from_sx(p)), from_sx(q), from_sx(v)
+        bias = to_sx(equations.inverse(tree, q_, v_, np.zeros(model.nv)))
+        found = frames(tree, q_, v_)
+        base = -tree.gravity
+        jacobian = loops.jacobian(tree, q_, found, equations.closure_size)
+        gamma = loops.bias(tree, found, loops.coasting(tree, q_, v_, base), base, equations.closure_size)
+        if setting.pull:
+            pulled = 2 * setting.pull * (jacobian @ v_) + setting.pull**2 * loops.phi(tree, q_, equations.closure_size)
+            gamma = gamma - pulled
+        return {
+            "qdot": _rates(model, q, v, p),
+            "rest": given["tau"] - bias,
+            "zdot": given["zdot"],
+            "u": given["u"],
+            "stops": given["stops"],
+            "M": to_sx(array(crba(tree, q_).ravel())),
+            "J": to_sx(array(jacobian.ravel())),
+            "gamma": to_sx(gamma),
+        }
+
+    return trace(parts, _system_shapes(model, setting), name="dense system")
 
 
 def _rates(model: Model, q: ca.SX, v: ca.SX, p: ca.SX) -> ca.SX:
     return to_sx(rates(model.equations.tree(from_sx(p)), from_sx(q), from_sx(v)))
 
 
-def _projection(model: Model) -> Program:
-    def project(q, v, p):
-        q = from_sx(q)
-        parts = [t.joint.kind(model.mechanism.parameters.__getitem__).normalized(q[t.q]) for t in model.topology.tree]
-        return {"q_out": to_sx(np.concatenate(parts)), "v_out": v}
+def _closure(model: Model) -> Program:
+    def closure(q, v, p):
+        equations = model.equations
+        tree, q_ = equations.tree(from_sx(p)), from_sx(q)
+        jacobian = loops.jacobian(tree, q_, frames(tree, q_, np.zeros(model.nv)), equations.closure_size)
+        return {"phi": to_sx(loops.phi(tree, q_, equations.closure_size)), "J": to_sx(array(jacobian.ravel()))}
 
-    return _short(model, "project", project)
+    return _short(model, "closure", closure)
+
+
+def _projection(model: Model, closing: Equations | None) -> Program:
+    """Quaternions of length 1; where loops are kept closed, Newton's method on them with one elimination (each step
+    gains as many digits as the first one needed), then velocities that keep them closed. Only dependent coordinates are
+    moved."""
+
+    def normalized(q):
+        parts = [t.joint.kind(model.mechanism.parameters.__getitem__).normalized(q[t.q]) for t in model.topology.tree]
+        return np.concatenate(parts)
+
+    def project(q, v, p):
+        q_, v_ = normalized(from_sx(q)), from_sx(v)
+        if closing is None:
+            return {"q_out": to_sx(q_), "v_out": v, "left": ca.SX(0.0)}
+        choice, size = closing.choice, closing.closure_size
+        assert choice is not None
+        tree, rows, dependent = closing.tree(from_sx(p)), list(choice.rows), list(choice.dependent)
+        solver = closing.reduced(tree, q_).loops
+        for _ in range(CHORD):
+            step = np.zeros(model.nv, dtype=object)
+            step[dependent] = -solver.solve(loops.phi(tree, q_, size)[rows])
+            q_ = q_ + rates(tree, q_, step)
+        q_ = normalized(q_)
+        w = closing.reduced(tree, q_).w
+        left = ca.SX(0.0)
+        for entry in loops.phi(tree, q_, size):
+            left = ca.fmax(left, ca.fabs(entry))
+        return {"q_out": to_sx(q_), "v_out": to_sx(w @ v_[list(choice.independent)]), "left": left}
+
+    shapes = {"q": model.nq, "v": model.nv, "p": len(model.p)}
+    return trace(project, shapes, {"left": ()}, name="project")
 
 
 def _short(model: Model, name: str, function) -> Program:

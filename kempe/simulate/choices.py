@@ -1,0 +1,198 @@
+"""Choices: the generalized coordinates of a run, watched while it goes on, and changed without a seam.
+
+The state is that of the whole tree, so another choice of coordinates is another address of native code, nothing else.
+Where a choice fades, a better one for the state at hand is compiled in the background, and the old one goes on; where
+it is about to fail before that is ready, the dense way takes over. Where no choice helps, the loops themselves are
+singular: the mechanism gains a freedom.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from kempe.analyze.choosing import SPARING, choose_at, fitness, pivots_at
+from kempe.dynamics.partition import Choice
+from kempe.model.model import Model
+from kempe.simulate import memory as at
+from kempe.simulate.machine import Machine
+from kempe.simulate.scales import scales
+from kempe.simulate.system import Setting, System, system
+
+FADING = 0.1  # fitness at which another choice is sought
+WEAK = 0.02  # fitness below which a step is not taken
+BETTER = 2.0  # by how much another choice must be fitter
+WIDEST = 0.467  # the middle of the widest gap between the stages of a step, in parts of the step
+LONGEST = 1.6  # of the step size held, which the step through a singular pose may have
+NARROW = 1e-6  # fitness of the best choice, at which the loops count as singular
+CLEAR = 0.15  # fitness of the best choice, at which a singular pose is left behind
+
+
+def best_at(model: Model, q: np.ndarray) -> tuple[Choice, float]:
+    """The sparsest choice that is nearly as fit as can be at a state, and its fitness."""
+    found = [choose_at(model, q, sparing) for sparing in SPARING]
+    sizes = [fitness(model, choice, q) if len(choice.rows) == model.nv - model.dof else 0.0 for choice in found]
+    for choice, size in zip(found, sizes, strict=True):
+        if size >= max(sizes) / BETTER:
+            return choice, size
+    raise AssertionError
+
+
+@dataclass
+class Choices:
+    """What a run knows of its coordinates. changes: how often they were chosen anew."""
+
+    model: Model
+    setting: Setting
+    crossing: bool  # whether singular poses are crossed, or end the run
+    changes: int = 0
+    _pool: ThreadPoolExecutor | None = None
+    _coming: "Future[System] | None" = None
+    _tried: Choice | None = None
+
+    def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
+        """The system to begin with, and its scales."""
+        model = self.model
+        choice = model.choice
+        if fitness(model, choice, q) < FADING:
+            other, fit = best_at(model, q)
+            choice = other if fit > BETTER * fitness(model, choice, q) else choice
+        return system(model, self.setting, choice), scales(model, p, choice, q)
+
+    def begin(self, machine: Machine) -> None:
+        """Has the machine watch."""
+        machine.w[at.WATCH] = 1
+        machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = FADING, WEAK
+
+    def fading(self, machine: Machine) -> None:
+        """Looks for another choice, and has it compiled in the background; says it only once."""
+        machine.m[at.FADING_BELOW] = -np.inf
+        choice, fit = best_at(self.model, machine.q)
+        if self.crossing and fit < FADING:
+            self._cross(machine)
+            return
+        if fit > BETTER * machine.m[at.FIT] and choice != machine.system.choice:
+            self._ask(choice)
+
+    def look(self, machine: Machine) -> None:
+        """Takes over what has been compiled, if it suits the state there is now."""
+        if self._coming is None or not self._coming.done():
+            return
+        found = self._coming.result()
+        self._coming = None
+        assert found.choice is not None
+        if fitness(self.model, found.choice, machine.q) > BETTER * max(float(machine.m[at.FIT]), 0.0) or (
+            machine.w[at.NUMERIC] and fitness(self.model, found.choice, machine.q) > WEAK
+        ):
+            self._take(machine, found)
+
+    def weak(self, machine: Machine) -> bool:
+        """A step led where the coordinates fail; whether the run can go on."""
+        model = self.model
+        before, after = machine.q.copy(), machine.next[0]
+        choice, fit = best_at(model, before)
+        if fit < NARROW or not self._survives(before, after):
+            if self.crossing:
+                self._cross(machine)
+                return True
+            # Goes as near as it can, by smaller steps.
+            machine.m[at.H] *= 0.25
+            machine.m[at.WEAK_BELOW] = min(NARROW, float(machine.m[at.WEAK_BELOW]))
+            return fit > NARROW and machine.m[at.H] > 1e-9 * max(1.0, abs(machine.t))
+        old = machine.system.choice
+        if old == choice:
+            # Nothing else is as good here: go on with less.
+            machine.use(machine.system, scales(model, machine.p, choice, before))
+            machine.m[at.WEAK_BELOW] *= 0.1
+            return True
+        self._ask(choice)
+        assert self._coming is not None
+        if self._coming.done():
+            self._take(machine, self._coming.result())
+            self._coming = None
+        else:
+            dense = system(model, self.setting, None)
+            machine.use(dense, scales(model, machine.p))
+            machine.m[at.WEAK_BELOW] = NARROW
+        return True
+
+    def crossed(self, machine: Machine) -> bool:
+        """Whether a singular pose that is being crossed has been left behind; then error control takes over again."""
+        choice, fit = best_at(self.model, machine.q)
+        if fit < CLEAR:
+            self._aim(machine)
+            return False
+        machine.w[at.CROSSING] = 0
+        if fitness(self.model, machine.system.choice, machine.q) >= fit / BETTER:  # type: ignore[arg-type]
+            choice = machine.system.choice
+            assert choice is not None
+        found = system(self.model, self.setting, choice)
+        machine.use(found, scales(self.model, machine.p, choice, machine.q))
+        self.begin(machine)
+        return True
+
+    def close(self) -> None:
+        """Lets go of what is still being compiled."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _cross(self, machine: Machine) -> None:
+        machine.w[at.WATCH], machine.w[at.CROSSING] = 0, 1
+        if machine.system.choice is None:
+            choice = best_at(self.model, machine.q)[0]
+            machine.use(system(self.model, self.setting, choice), scales(self.model, machine.p, choice, machine.q))
+        self._aim(machine)
+        machine.changed()
+
+    def _aim(self, machine: Machine) -> None:
+        """Holds the step size, but for the one step that goes through the singular pose: that one has it where its
+        stages are farthest from it, so that none is spoilt."""
+        held = float(machine.m[at.STEADY] or machine.m[at.H])
+        ahead = self._ahead(machine)
+        hop = ahead / WIDEST
+        machine.m[at.H] = hop if hop <= LONGEST * held else min(held, max(ahead - 0.5 * held, 0.25 * held))
+
+    def _ahead(self, machine: Machine) -> float:
+        """How long it takes until a pivot of the loops vanishes, by Newton's method; infinity where none will."""
+        model, choice = self.model, machine.system.choice
+        assert choice is not None
+        v, a = machine.v.copy(), machine.slopes[0, model.nq : model.nq + model.nv].copy()
+        signs = np.sign(pivots_at(model, choice, machine.q))
+
+        def pivots(t: float) -> np.ndarray:
+            return signs * pivots_at(model, choice, model.integrate(machine.q, t * v + 0.5 * t * t * a))
+
+        t, soon = 0.0, 1e-6 * float(machine.m[at.STEADY] or machine.m[at.H])
+        for _ in range(4):
+            now, later = pivots(t), pivots(t + soon)
+            falling = later < now
+            if not falling.any():
+                return np.inf
+            t += float((now[falling] / (now - later)[falling]).min()) * soon
+        return t if t > 0 else np.inf
+
+    def _ask(self, choice: Choice) -> None:
+        if self._coming is not None and self._tried == choice:
+            return
+        self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="kempe")
+        self._coming, self._tried = self._pool.submit(system, self.model, self.setting, choice), choice
+
+    def _take(self, machine: Machine, found: System) -> None:
+        assert found.choice is not None
+        self.changes += 1
+        machine.use(found, scales(self.model, machine.p, found.choice, machine.q))
+        self.begin(machine)
+
+    def _survives(self, before: np.ndarray, after: np.ndarray) -> bool:
+        """Whether some choice stays fit from one state to another: then loops are not singular in between."""
+        model = self.model
+        if not np.isfinite(after).all():
+            return best_at(model, before)[1] > NARROW
+        middle = model.integrate(before, 0.5 * model.difference(before, after))
+        for choice in {best_at(model, q)[0] for q in (before, middle, after)}:
+            pivots = [pivots_at(model, choice, q) for q in (before, middle, after)]
+            kept = all((x * y > 0).all() for x, y in pairwise(pivots))
+            if len(choice.rows) == model.nv - model.dof and kept:
+                return True
+        return False

@@ -1,0 +1,68 @@
+"""Rows: what a run has logged, brought onto the manifold, with accelerations and efforts."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from kempe.analyze.closed import FIT, numeric
+from kempe.analyze.kinematics import settle
+from kempe.errors import Singular
+from kempe.model.model import Model
+from kempe.simulate.system import System
+
+LEFT = 1e-12  # residual of a row that is closed
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """Rows of output of one stretch, and the system that was in use: each row has q, v, z and the values w."""
+
+    system: System
+    scales: np.ndarray
+    t: np.ndarray
+    rows: np.ndarray
+    p: np.ndarray
+
+
+def joined(log: list[Logged]) -> list[Logged]:
+    """Stretches with the same system together."""
+    out = []
+    for _, group in groupby(log, key=lambda part: id(part.system)):
+        parts = list(group)
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("t", "rows", "p"))
+        out.append(Logged(parts[-1].system, parts[-1].scales, *columns))
+    return out
+
+
+def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
+    """t, q, v, a, u, z, stops, p; `signals(t, q, v, w)` are the values w that were not held."""
+    system, t, p = part.system, part.t, part.p
+    q, v, z, w = np.split(part.rows, np.cumsum([model.nq, model.nv, len(system.z_names)]), axis=1)
+    good = np.ones(len(t), dtype=bool)
+    if system.project is not None:
+        closed_q, closed_v, left = system.project(q, v, p)
+        good = left <= LEFT
+        q, v = np.where(good[:, None], closed_q, q), np.where(good[:, None], closed_v, v)
+    if system.closure is not None:  # the dense way leaves it to this
+        good[:] = False
+    for row in np.flatnonzero(~good).tolist():
+        q[row], v[row] = settle(model, q[row], v[row])
+    w = signals(t, q, v, w)
+    if system.closure is None:
+        _, a, _, u, stops, _, fit = system.main(t, q, v, z, w, p, part.scales)
+        weak = np.flatnonzero(~(np.abs(fit) > FIT)).tolist()
+        if not weak:
+            return t, q, v, a, u, z, stops, p
+    else:
+        _, _, _, u, stops, *_ = system.main(t, q, v, z, w, p, part.scales)
+        a, weak = np.zeros((len(t), model.nv)), range(len(t))
+    for row in weak:
+        tau = np.zeros(model.nv)
+        tau[model.driven] += u[row]
+        tau[model.limited] += stops[row]
+        try:
+            a[row] = numeric(model, q[row], v[row], tau, p[row] if model.p_names else None)
+        except Singular:
+            a[row] = np.nan
+    return t, q, v, a, u, z, stops, p

@@ -1,0 +1,112 @@
+"""Scales: the sizes that pivots are measured by, fixed before a run, since the entries may all vanish together."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kempe.analyze.choosing import pivots_at, scales_of
+from kempe.analyze.closed import allowed
+from kempe.dynamics.partition import Choice
+from kempe.errors import Singular
+from kempe.model.model import Model
+
+SAMPLES = 16  # states at which the scale of the pivots is measured
+
+
+def scales(model: Model, p: np.ndarray, choice: Choice | None = None, q: np.ndarray | None = None) -> np.ndarray:
+    """c: what makes each pivot a number of order one, then the inertia of each freedom with limits against a stop.
+
+    For loops, the signs are those that their pivots have at q: a pivot that changes its sign has passed zero.
+    """
+    if not model.topology.loops:
+        return _tree_scales(model, p)
+    known = model.compiled.setdefault("closed scales", {})
+    if choice not in known:
+        known[choice] = 1.0 / _typical(model, choice) if choice is not None else np.ones(model.dof)
+    rows = np.ones(model.nv - model.dof)
+    if choice is not None:
+        signs = 1.0 if q is None else np.where(pivots_at(model, choice, q) < 0, -1.0, 1.0)
+        rows = signs * np.array(choice.scales)
+    return np.concatenate([rows, known[choice], _stop_inertias(model)])
+
+
+def dense_scales(model: Model) -> np.ndarray:
+    """Of rows and columns of the loops' equations, for the dense way."""
+    found = scales_of(model)
+    return np.concatenate([1.0 / found.rows, found.columns])
+
+
+def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
+    """The freedom whose pivot is the least beside its scale."""
+    if model.topology.loops:
+        w, _ = allowed(model, q)
+        _, directions = np.linalg.eigh(w.T @ model.mass_matrix(q, p=p if model.p_names else None) @ w)
+        return model.v_names[int(np.abs(w @ directions[:, 0]).argmax())]
+    pivots = np.abs(model.pivots(q, p=p if model.p_names else None))
+    return model.v_names[int((pivots * scales(model, p)[: model.nv]).argmin())]
+
+
+def _tree_scales(model: Model, p: np.ndarray) -> np.ndarray:
+    known = model.compiled.setdefault("scales", {})
+    if p.tobytes() not in known:
+        known.clear()  # those of the last parameters only
+        parameters, samples = p if model.p_names else None, _samples(model)
+        own = _largest(model.pivots(samples, p=parameters))
+        recursive = own if model.formulation == "udu" else _largest(_recursive(model).pivots(samples, p=parameters))
+        # Against a stop, with everything nearer to the ground held: the pivot of the UDU^T factorization.
+        known[p.tobytes()] = np.concatenate([1.0 / own, recursive[model.limited]])
+    return known[p.tobytes()]
+
+
+def _recursive(model: Model) -> Model:
+    if "recursive" not in model.compiled:
+        model.compiled["recursive"] = Model(replace(model.equations, formulation="udu"), model.mechanism)
+    return model.compiled["recursive"]
+
+
+def _samples(model: Model) -> np.ndarray:
+    if "samples" not in model.compiled:
+        states = [model.neutral(), *(model.random_state(seed).q for seed in range(SAMPLES - 1))]
+        model.compiled["samples"] = np.array(states)
+    return model.compiled["samples"]
+
+
+def _largest(pivots: np.ndarray) -> np.ndarray:
+    found = np.abs(pivots).max(axis=0, initial=0.0)
+    return np.where(found > 0, found, 1.0)
+
+
+def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
+    """W and W^T M W at sampled assembled states that are not singular."""
+    if "reduced inertias" not in model.compiled:
+        found = []
+        for q in scales_of(model).samples:
+            try:
+                w, _ = allowed(model, q)
+            except Singular:
+                continue
+            found.append((w, w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w))
+        model.compiled["reduced inertias"] = found
+    return model.compiled["reduced inertias"]
+
+
+def _typical(model: Model, choice: Choice) -> np.ndarray:
+    """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held."""
+    sizes = []
+    for w, inertia in _reduced_inertias(model):
+        own = w[list(choice.independent)]
+        if len(own) and np.linalg.cond(own) < 1e6:
+            change = np.linalg.inv(own)
+            sizes.append(np.diagonal(change.T @ inertia @ change))
+    found = np.median(sizes, axis=0) if sizes else np.ones(len(choice.independent))
+    return np.where(found > 0, found, 1.0)
+
+
+def _stop_inertias(model: Model) -> np.ndarray:
+    """The largest inertia that a freedom with limits has, everything else free."""
+    found = np.zeros(len(model.limited))
+    for w, inertia in _reduced_inertias(model) if len(found) else ():
+        rows = w[model.limited]
+        compliance = np.einsum("ki,ki->k", rows, np.linalg.solve(inertia, rows.T).T) if len(inertia) else found
+        found = np.maximum(found, np.where(compliance > 0, 1.0 / np.maximum(compliance, 1e-300), 0.0))
+    return np.where(found > 0, found, 1.0)
