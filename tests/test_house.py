@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "model": {"check", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "analyze": {"model", "compiler", "dynamics", "topology", "mechanism", "spatial", "errors"},
     "control": {"model", "dynamics", "topology", "mechanism", "spatial", "errors"},
-    "results": {"model", "mechanism", "errors", "whole"},
+    "results": {"analyze", "model", "mechanism", "errors", "whole"},
     "simulate": {
         "analyze",
         "results",
@@ -59,6 +59,7 @@ MAY_IMPORT = {
 }
 # Methods that hand an object on to later stages; they import when they are called.
 DOORS = {
+    "analyze/workspace.py": {"results"},
     "mechanism/mechanism.py": {"analyze", "check", "model", "topology"},
     "model/model.py": {"simulate", "results", "control"},
     "model/dynamics.py": {"analyze", "simulate", "results", "control"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kempe.analyze.assembly import Assembly
     from kempe.analyze.closing import Closer
     from kempe.analyze.singularity import Singularity
+    from kempe.analyze.workspace import Workspace
     from kempe.control.motion import Motion
     from kempe.results.trajectory import Trajectory
 
@@ -109,6 +110,20 @@ class Loops(Coordinates, ABC):
         from kempe.analyze.singularity import singularity
 
         return singularity(self, np.asarray(q, dtype=float), output)  # type: ignore[arg-type]
+
+    def workspace(self, point, start: State | Mapping | None = None, step: float | None = None, *,
+                  hold: Mapping | None = None, mode: str = "all", plane: str | None = None,
+                  most: int | None = None) -> "Workspace":  # fmt: skip
+        """Where a point of a mechanism with two freedoms can go from `start`, joint limits kept, with singular curves.
+
+        point: a marker, a body, or "rod.end". start: a state, or values for `assemble`. step: between states, in
+        radians or in sizes of the mechanism, over all joints. hold: joints and their values, or bodies and their
+        rotations (a matrix, or an angle about z), None for what they are at the start. mode: "start" keeps to what is
+        reached without a parallel singular pose. plane: of the picture, such as "xz". most: states at most (200000).
+        """
+        from kempe.analyze.workspace import workspace
+
+        return workspace(self, point, start, step, hold or {}, mode, plane, most)  # type: ignore[arg-type]
 
     def close(self, values: Mapping, near: State, rates: Mapping | None = None, accelerations: Mapping | None = None):
         """q, v and a with loops closed on the branch of `near`, from values, rates and accelerations of joints or

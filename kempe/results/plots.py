@@ -91,11 +91,12 @@ def plot(
     name = ink.plain(run.model.mechanism.name)
     figure.suptitle(name if run.outcome.finished else f"{name}\n{_ending(run)}", fontsize=ink.FONT + 2)
     if path is not None:
-        _write(figure, Path(path))
+        write(figure, Path(path))
     return figure
 
 
-def _write(figure: "Figure", path: Path) -> None:
+def write(figure: "Figure", path: Path) -> None:
+    """Into a file, of the kind its name ends with."""
     known = figure.canvas.get_supported_filetypes()
     kind = path.suffix.lower().removeprefix(".")
     if kind not in known:
