@@ -134,7 +134,7 @@ def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np
 def _pivots(matrix: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns in the order in which complete pivoting eliminates them."""
     work, rows, columns = matrix.copy(), list(range(len(matrix))), list(range(matrix.shape[1]))
-    scale = np.abs(matrix).max(initial=0.0)
+    scale = np.abs(matrix).max(initial=1e-4)  # a loop that holds nothing leaves rounding errors only
     for k in range(wanted):
         part = np.abs(work[k:, k:])
         if not part.size or part.max() <= 1e-9 * scale:
@@ -146,4 +146,4 @@ def _pivots(matrix: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
         rows[k], rows[i] = rows[i], rows[k]
         columns[k], columns[j] = columns[j], columns[k]
         work[k + 1 :] -= np.outer(work[k + 1 :, k] / work[k, k], work[k])
-    return np.array(rows[:wanted]), np.array(columns[:wanted])
+    return np.array(rows[:wanted], dtype=int), np.array(columns[:wanted], dtype=int)

@@ -7,7 +7,6 @@ Coordinates of the tree are put in. The others are measured at a state, each a r
     bias(q, v)   their second derivatives where vdot is zero
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,15 +46,15 @@ class CutCoordinate:
 
     def off(self, q, x):
         """An angle by the shorter way round."""
-        return wrapped(self.model.loop_coordinates(q)[[self.q]] - x, self.turning)
+        return wrapped(self.model.loop_coordinates(q)[..., [self.q]] - x, self.turning)
 
     def matrix(self, q):
         """Its row of L."""
-        return self.model.loop_matrix(q)[[self.v]]
+        return self.model.loop_matrix(q)[..., [self.v], :]
 
     def bias(self, q, v):
         """Its entry."""
-        return self.model.loop_velocity_bias(q, v)[[self.v]]
+        return self.model.loop_velocity_bias(q, v)[..., [self.v]]
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
@@ -105,15 +104,15 @@ class Place:
 
     def off(self, q, x):
         """An angle by the shorter way round."""
-        return wrapped(self.model.place(self.marker, q)[0][[self.k]] - x, self.turning)
+        return wrapped(self.model.place(self.marker, q)[0][..., [self.k]] - x, self.turning)
 
     def matrix(self, q):
         """Its row."""
-        return self.model.place(self.marker, q)[1][[self.k]]
+        return self.model.place(self.marker, q)[1][..., [self.k], :]
 
     def bias(self, q, v):
         """Its entry."""
-        return self.model.place_bias(self.marker, q, v)[[self.k]]
+        return self.model.place_bias(self.marker, q, v)[..., [self.k]]
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
@@ -179,16 +178,18 @@ class Given:
         return len(self.at_q)
 
     def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """How far measured ones are from x."""
-        return stacked((m.off(q, x[k]) for k, m in enumerate(self.measured)), ())
+        """How far measured ones are from x, at one state or at many."""
+        none = np.zeros((*np.shape(q)[:-1], 0))
+        return np.concatenate([none, *(m.off(q, x[k]) for k, m in enumerate(self.measured))], axis=-1)
 
     def matrix(self, q: np.ndarray, nv: int) -> np.ndarray:
         """L of measured ones."""
-        return stacked((m.matrix(q) for m in self.measured), (nv,))
+        none = np.zeros((*np.shape(q)[:-1], 0, nv))
+        return np.concatenate([none, *(m.matrix(q) for m in self.measured)], axis=-2)
 
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Of measured ones."""
-        return stacked((m.bias(q, v) for m in self.measured), ())
+        return np.concatenate([np.zeros((*np.shape(q)[:-1], 0)), *(m.bias(q, v) for m in self.measured)], axis=-1)
 
     def symbolic_off(self, tree, q, x) -> list[Scalar]:
         """How far measured ones are from x, over symbols."""
@@ -210,11 +211,6 @@ class Given:
 
     def _symbolic_rates(self, tree, q, v) -> np.ndarray:
         return array(m.symbolic_rate(tree, q, v) for m in self.measured)
-
-
-def stacked(parts: Iterable[np.ndarray], width: tuple[int, ...]) -> np.ndarray:
-    """Rows of several measures under one another; none where there are none."""
-    return np.concatenate([np.zeros((0, *width)), *parts])
 
 
 def given(model: Model, names: tuple[str, ...], what: str = "motion") -> Given:

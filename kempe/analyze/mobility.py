@@ -5,6 +5,7 @@ rank gives the freedom; the combinations of rows that vanish give the redundant 
 reactions nothing determines (M. Wojtyra, Joint reaction forces in multibody systems with redundant constraints, 2005).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
@@ -20,8 +21,10 @@ from kempe.model.state import State
 from kempe.spatial.moves import relative_pose
 
 SAMPLES = 6
+NUDGE = 1e-2  # rad and m, away from a pose that might be special
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
+LEAST = 1e-4  # what counts as a largest one: entries are of order one, and a matrix of rounding errors has rank 0
 NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
@@ -33,7 +36,7 @@ class Mobility:
     joints whose constraints follow from the others, one set of them; undetermined: all directions in which reactions
     are not unique. unique: joints all of whose reactions are. spins: bodies that can move while all others and all
     actuators rest.
-    controlled: how many freedoms the actuators determine. notes: special poses that were met.
+    controlled: how many freedoms the actuators determine. notes: special poses and branches that were met.
     """
 
     name: str
@@ -74,10 +77,11 @@ class Mobility:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def mobility(model: Model) -> Mobility:
-    """Of a compiled mechanism."""
+def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
+    """Of a compiled mechanism, on the branch of the state nearest to `near`, or on the least free of all it meets."""
     m = model.mechanism
-    states = assembled_samples(model)
+    samples = assembled_samples(model) if near is None else [model.assemble(near=near).q]
+    states = [_beside(model, q) for q in samples]
     matrices = [constraints(model, q) for q in states]
     ranks = [_rank(c) for c, _ in matrices]
     rank = max(ranks)
@@ -100,7 +104,7 @@ def mobility(model: Model) -> Mobility:
         tuple(_loners(model, general)) if model.topology.loops else (),
         model.nu,
         controlled,
-        tuple(_notes(model, states, ranks, rank)),
+        tuple(_notes(model, samples, ranks)),
     )
 
 
@@ -110,20 +114,22 @@ def gruebler(mechanism: Mechanism) -> int:
 
 
 def tree_freedom(model: Model) -> int:
-    """Velocities of the tree less the rank of J."""
-    return model.nv - max(_rank(model.closure(q)[1]) for q in assembled_samples(model))
+    """Velocities of the tree less the rank of J; the least, where branches differ."""
+    return min(freedom_beside(model, q) for q in assembled_samples(model))
+
+
+def freedom_beside(model: Model, q: np.ndarray) -> int:
+    """The same on the branch of q, which may be a special pose."""
+    return model.nv - _rank(model.closure(_beside(model, q))[1])
 
 
 def assembled_samples(model: Model) -> list[np.ndarray]:
     """Assembled states spread over what the mechanism can reach; the same ones every time."""
     if not model.topology.loops:
         return [model.random_state(seed).q for seed in range(SAMPLES)]
-    everything = np.ones(model.nv, dtype=bool)
     found: list[np.ndarray] = []
     for seed in range(20 * SAMPLES):
-        start = model.neutral() if seed == 0 else model.random_state(seed).q
-        task = Task(start, everything, (), ())
-        q, gap = solve(model, task, start)
+        q, gap = _closed(model, model.neutral() if seed == 0 else model.random_state(seed).q)
         if gap <= CLOSED:
             found.append(q)
         if len(found) == SAMPLES:
@@ -131,6 +137,18 @@ def assembled_samples(model: Model) -> list[np.ndarray]:
     if not found:
         model.assemble()  # says why there is none
     return found
+
+
+def _closed(model: Model, start: np.ndarray) -> tuple[np.ndarray, float]:
+    return solve(model, Task(start, np.ones(model.nv, dtype=bool), (), ()), start)
+
+
+def _beside(model: Model, q: np.ndarray) -> np.ndarray:
+    """An assembled state close by: where q is a special pose, this is none; where q cannot move, it is q again."""
+    if not model.topology.loops:
+        return q
+    found, gap = _closed(model, model.integrate(q, NUDGE * np.random.default_rng(3).normal(size=model.nv)))
+    return found if gap <= CLOSED else q
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +249,7 @@ def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
 
 def _rank(matrix: np.ndarray) -> int:
     sizes = np.linalg.svd(matrix, compute_uv=False)
-    return int((sizes > RANK * max(sizes.max(initial=0.0), 1e-300)).sum())
+    return int((sizes > RANK * max(sizes.max(initial=0.0), LEAST)).sum())
 
 
 def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
@@ -309,8 +327,11 @@ def _controlled(model: Model, q: np.ndarray) -> int:
     return _rank(allowed[model.driven]) if model.nu and allowed.size else 0
 
 
-def _notes(model: Model, states: list[np.ndarray], ranks: list[int], rank: int):
-    for q, found in zip(states, ranks, strict=True):
+def _notes(model: Model, samples: list[np.ndarray], ranks: list[int]):
+    """Poses that have more freedoms than those beside them, and branches that have more than others."""
+    for q, rank in zip(samples, ranks, strict=True):
+        found, shown = _rank(constraints(model, q)[0]), State(model, q, np.zeros(model.nv))
         if found < rank:
-            shown = State(model, q, np.zeros(model.nv))
             yield f"special pose with {rank - found} more freedoms: {shown}"
+        if rank < max(ranks):
+            yield f"another branch, which mobility(near=...) is for, has {max(ranks) - rank} more freedoms: {shown}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.mobility import tree_freedom
+from kempe.analyze.mobility import freedom_beside
 from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
@@ -68,7 +68,7 @@ class Singularity:
 def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None) -> Singularity:
     """See `Model.singularity`."""
     jacobian = model.closure(q)[1]
-    freedom = tree_freedom(model) if model.topology.loops else model.nv
+    freedom = freedom_beside(model, q) if model.topology.loops else model.nv
     rank = model.nv - freedom
     parallel = serial = None
     if model.nu >= freedom:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from kempe.analyze.assembly import CLOSED
-from kempe.analyze.kinematics import Inputs
+from kempe.analyze.given import Given
 from kempe.analyze.mesh import Mesh, crossed, split, stars
 from kempe.errors import StateError
 from kempe.mechanism.joints import Helical
@@ -47,7 +47,7 @@ class Surface:
     """
 
     model: Model
-    given: Inputs
+    given: Given
     values: np.ndarray
     bodies: tuple[tuple[str, np.ndarray], ...]
     step: float
@@ -137,12 +137,9 @@ class Surface:
         """What vanishes, its Jacobian on the free velocities, and whether it vanishes the right way round."""
         error, jacobian, upright = self.model.closure(q)
         errors, rows, right = [error], [jacobian], np.all(upright > 0, axis=1)
-        if len(self.given.cut_q):
-            off = self.model.loop_coordinates(q)[:, self.given.cut_q] - self.values[self.given.tree :]
-            turning = self.given.turning
-            off[:, turning] = (off[:, turning] + np.pi) % TURN - np.pi
-            errors.append(off)
-            rows.append(self.model.loop_matrix(q)[:, self.given.cut_v])
+        if self.given.measured:
+            errors.append(self.given.off(q, self.values[self.given.tree :]))
+            rows.append(self.given.matrix(q, self.model.nv))
         for name, target in self.bodies if bodies else ():
             turn = self.model.pose(name, q)[0] @ target.T
             skew = 0.5 * (turn - turn.transpose(0, 2, 1))

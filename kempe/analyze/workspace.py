@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.analyze.kinematics import inputs
+from kempe.analyze.given import given
 from kempe.analyze.mesh import Mesh, area, chains, edges_of, straightened
 from kempe.analyze.surface import Level, Surface
 from kempe.errors import NotClosed, StateError
@@ -222,12 +222,12 @@ def _surface(model: Model, start, step: float | None, hold: Mapping) -> tuple[Su
         if name not in known:
             there = ", ".join((*model.v_names, *model.cut, *known))
             raise StateError(f"workspace: hold: {name!r} is no joint or body; there are {there}")
-    given = {name: hold[name] for name in joints if hold[name] is not None}
-    state = start if isinstance(start, State) else model.assemble({**(start or {}), **given})
+    asked = {name: hold[name] for name in joints if hold[name] is not None}
+    state = start if isinstance(start, State) else model.assemble({**(start or {}), **asked})
     values = {name: state[name] if hold[name] is None else hold[name] for name in joints}
     if values:
         state = model.assemble(values, near=state)
-    places = inputs(model, tuple(values))
+    places = given(model, tuple(values), "workspace: hold")
     held = np.array([float(values[name]) for name in values])[places.order]
     turned = tuple((name, _rotation(model.pose(name, state.q)[0], hold[name])) for name in bodies)
     # The more joints move, the longer is a step in which each moves as far.

@@ -189,17 +189,24 @@ def measured_rates(kind: type[JointKind], seen: Relative) -> list[Scalar]:
 
 
 def _quaternion(r: Matrix) -> list[Scalar]:
-    """w, x, y, z of a rotation, without branches: components from their squares, signs from the skew part; w >= 0."""
-    diagonal = r[0, 0], r[1, 1], r[2, 2]
-    squares = [
-        1 + diagonal[0] + diagonal[1] + diagonal[2],
-        1 + diagonal[0] - diagonal[1] - diagonal[2],
-        1 - diagonal[0] + diagonal[1] - diagonal[2],
-        1 - diagonal[0] - diagonal[1] + diagonal[2],
+    """w, x, y, z of a rotation, w >= 0. Each row below is the quaternion times four of its entries; the longest row is
+    the one that rounding hurts least."""
+    skew = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    xy, xz, yz = r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1]
+    x, y, z = r[0, 0], r[1, 1], r[2, 2]
+    rows = [
+        [1 + x + y + z, *skew],
+        [skew[0], 1 + x - y - z, xy, xz],
+        [skew[1], xy, 1 - x + y - z, yz],
+        [skew[2], xz, yz, 1 - x - y + z],
     ]
-    sizes = [0.5 * ca.sqrt(ca.fmax(x, 0)) for x in squares]
-    signs = [ca.if_else(x < 0, -1, 1) for x in (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1])]
-    return [sizes[0], *(sign * x for sign, x in zip(signs, sizes[1:], strict=True))]
+    best, size = rows[0], rows[0][0]
+    for k in (1, 2, 3):
+        larger = rows[k][k] > size
+        best = [ca.if_else(larger, new, old) for new, old in zip(rows[k], best, strict=True)]
+        size = ca.if_else(larger, rows[k][k], size)
+    length = ca.sqrt(sum(entry * entry for entry in best)) * ca.if_else(best[0] < 0, -1, 1)
+    return [entry / length for entry in best]
 
 
 def coordinates(tree: Tree, q: Vector) -> list[Vector]:

@@ -77,7 +77,7 @@ def changing(function: Callable, tree: Tree, q: Vector, v: Vector) -> ca.SX:
     value = function(free)
     changed = ca.jtimes(value if isinstance(value, ca.SX) else to_sx(value), to_sx(free), direction)
     old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(rates(tree, q, v)))
-    return ca.substitute(changed, old, new)
+    return ca.substitute(changed, old, ca.densify(new))  # velocities may be zero by structure
 
 
 def place(rotation: Matrix, position: Vector) -> Vector:

@@ -288,11 +288,14 @@ class Mechanism:
         listed = ((words,) if isinstance(words, str) else tuple(words) for words in (parameters, cut))
         return compile_model(self, formulation, *listed)
 
-    def mobility(self) -> "Mobility":
-        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique."""
+    def mobility(self, near: Mapping | None = None) -> "Mobility":
+        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
+
+        near: joint values, to ask about the branch they are on, where a mechanism can be assembled in several ways.
+        """
         from kempe.analyze.mobility import mobility
 
-        return mobility(self.compile())
+        return mobility(self.compile(), near)
 
     def _repr_html_(self) -> str:
         """The graph in words where there is one, else what keeps it from being one."""

@@ -86,3 +86,36 @@ def test_the_excavator_from_its_cylinders():
     lengths = {name: state[name] + 0.02 for name in LENGTHS}
     q, _, _ = model.close(lengths, near=state)
     np.testing.assert_allclose(q, model.assemble(lengths, near=state).q, atol=1e-10)
+
+
+def test_where_every_coordinate_is_given_nothing_is_left_to_solve():
+    """Two hinges in line: the second holds what the first holds already."""
+    m = kp.Mechanism("door", gravity=(0, -1, -9.81))
+    door = m.box("door", (0.8, 0.04, 2.0), 20.0)
+    m.revolute("low", m.ground.at(0, 0, 0), door.at(-0.4, 0, -0.7), axis=(0, 0, 1))
+    m.revolute("high", m.ground.at(0, 0, 1.4), door.at(-0.4, 0, 0.7), axis=(0, 0, 1))
+    model = m.compile()
+    q, v, a, left = model.closer(["low"], model.assemble({"low": 0.3}))([0.3], [0.5], [2.0], [3.0])
+    assert (q, v, a) == (0.5, 2.0, 3.0)
+    assert left < 1e-16
+
+
+def test_loops_that_do_not_move_beside_one_that_does():
+    """A four-bar and a truss on one ground: velocities of the truss are zero by structure."""
+    m = four_bar()
+    bars = [m.rod(f"bar{k}", 0.5, 1.0) for k in range(2)]
+    for k, bar in enumerate(bars):
+        m.revolute(f"foot{k}", m.ground.at(2 + 0.6 * k, 0), bar.start)
+    m.revolute("top", bars[0].end, bars[1].end)
+    model = m.compile()
+    state = model.assemble({"A": 1.0}, near={"D": 1.4, "foot0": 0.9, "foot1": 2.2})
+    q, v, a = model.close({"A": 1.1}, near=state, rates={"A": 2.0})
+    assert np.abs(model.residual(q)).max() < 1e-13
+    rest = [model.joint(f"foot{k}").v.start for k in range(2)]
+    np.testing.assert_allclose(q[rest], [np.arccos(0.6), np.pi - np.arccos(0.6)], atol=1e-13)
+    assert not v[rest].any()
+    assert not a[rest].any()
+    alone = four_bar().compile()
+    own = alone.close({"A": 1.1}, near=alone.assemble({"A": 1.0}, near={"D": 1.4}), rates={"A": 2.0})
+    for all_of_it, part in zip((q, v, a), own, strict=True):
+        np.testing.assert_allclose(np.delete(all_of_it, rest), part, atol=1e-12)

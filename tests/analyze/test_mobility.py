@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kempe.gallery.loops import five_bar, slider_crank
+from kempe.mechanism.mechanism import Mechanism
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 from tests.simulate.mechanisms import double_pendulum
 
@@ -73,3 +74,56 @@ def test_a_parallelogram_is_special_where_it_lies_flat():
         sizes = np.linalg.svd(constraints(model, state.q)[0], compute_uv=False)
         ranks.append(int((sizes > 1e-8 * sizes[0]).sum()))
     assert ranks[0] == ranks[1] - 1
+
+
+def test_a_loop_that_holds_nothing_has_rank_zero():
+    """A second planar joint over the first: all it holds is held, and its Jacobian is nothing but rounding errors."""
+    m = Mechanism("plate", gravity=(1.0, 0.0, 0.0))
+    plate = m.box("plate", (0.4, 0.4, 0.02), 1.0)
+    for name, x in (("one", 0.1), ("two", 0.3)):
+        m.planar(name, m.ground.at(x, 0.2, 0.7), plate.at(x, 0.3, 0.7), normal=(0.3, 0.4, 1.2))
+    found = m.mobility()
+    assert (found.freedom, found.gruebler, len(found.redundant)) == (3, 0, 3)
+    assert m.compile().dof == 3
+
+
+def test_actuators_that_hold_what_is_held_control_nothing():
+    """Two sliders across each other hold a plate, each driven: neither can move."""
+    m = Mechanism("plate", gravity=(1.0, 0.0, 0.0))
+    plate, swing = m.box("plate", (0.4, 0.4, 0.02), 1.0), m.rod("swing", 0.5, 1.0, radius=0.02)
+    m.prismatic("one", m.ground.at(), plate.at(), axis=(0.6, 0.8, 0.7), actuated=True)
+    m.prismatic("two", m.ground.at(), plate.at(), axis=(0.8, -0.6, 0.2))
+    m.revolute("pin", plate.at(0.1, 0.2, 0), swing.start)
+    found = m.mobility()
+    assert (found.freedom, found.controlled) == (1, 0)
+
+
+LEANING = {"A": 1.0, "B": 1.0, "C": 1.0, "A top": -1.0, "B top": -1.0, "C top": -1.0}
+
+
+def three_bars() -> Mechanism:
+    """A coupler on three parallel bars of one length: it moves although counting says no; crossed it does hold."""
+    m = Mechanism("three bars", gravity=(0, -9.81, 0))
+    coupler = m.box("coupler", (1.0, 0.1, 0.1), 2.0)
+    for name, x, y in (("A", -0.4, 0.0), ("B", 0.1, 0.2), ("C", 0.4, -0.1)):
+        bar = m.rod(f"bar {name}", 0.5, 1.0, radius=0.02)
+        m.revolute(name, m.ground.at(x, y), bar.start)
+        m.revolute(f"{name} top", bar.end, coupler.at(x, y))
+    return m
+
+
+def test_branches_of_different_freedom_are_told_apart():
+    m = three_bars()
+    parallel = m.mobility(near=LEANING)
+    assert (parallel.freedom, len(parallel.redundant), parallel.notes) == (1, 7, ())
+    lift = scissor_lift()
+    assert lift.mobility().freedom == 1
+    assert any("another branch" in note and "1 more freedom" in note for note in lift.mobility().notes)
+    flat = lift.mobility(near=dict.fromkeys(("foot", "cross", "deck pin", "slide pin", "floor"), 0.0))
+    assert flat.freedom == 2
+
+
+def test_a_branch_with_more_freedom_is_not_singular_all_along():
+    model = three_bars().compile()
+    state = model.assemble(near=LEANING)
+    assert not model.singularity(state.q).constraint.singular
