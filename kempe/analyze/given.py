@@ -18,7 +18,7 @@ from kempe.dynamics.kinematics import changing
 from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.state import PLACE, entry, placed
-from kempe.spatial.quaternions import conjugate, logarithm, product
+from kempe.spatial.quaternions import conjugate, logarithm, product, to_matrix
 from kempe.spatial.vectors import Scalar, array, from_sx, to_sx
 
 TURN = 2 * np.pi
@@ -66,18 +66,24 @@ class CutCoordinate:
 
 
 @dataclass(frozen=True, eq=False)
-class CutBall:
-    """The orientation in a ball that closes a loop, as a quaternion."""
+class CutPose:
+    """The orientation in a ball that closes a loop, as a quaternion; of a free joint, with the position after it."""
 
     model: Model
     q: slice
     v: slice
-    width = 4
+
+    @property
+    def width(self) -> int:
+        """Four, or seven."""
+        return self.q.stop - self.q.start
 
     def off(self, q, x):
-        """The turn from the orientation asked for to the one there is; its rate is about the ball's own velocity."""
-        wanted = np.asarray(x, dtype=float) / np.linalg.norm(x)
-        return logarithm(product(conjugate(wanted), self.model.loop_coordinates(q)[self.q]))
+        """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their rates
+        are about the joint's own velocities."""
+        x, now = np.asarray(x, dtype=float), self.model.loop_coordinates(q)[self.q]
+        turn = logarithm(product(conjugate(x[:4] / np.linalg.norm(x[:4])), now[:4]))
+        return np.concatenate([turn, to_matrix(now[:4]).T @ (now[4:] - x[4:])]) if self.width > 4 else turn
 
     def matrix(self, q):
         """Its rows of L."""
@@ -145,8 +151,8 @@ def measures(model: Model, name: str, what: str) -> list[Measure]:
                 raise StateError(f"{what}: joint {joint!r} has {count} coordinates ({', '.join(kind.q_names)})")
             wanted = range(count) if k is None else (k,)
             return [CutCoordinate(model, at_q.start + i, at_v.start + i, kind.units[i] == "rad") for i in wanted]
-        if k is None and len(kind.q_names) == 4:
-            return [CutBall(model, at_q, at_v)]
+        if k is None:
+            return [CutPose(model, at_q, at_v)]
         raise StateError(f"{what}: of {kind.name} joint {joint!r}, which closes a loop, give the whole orientation")
     found = placed(model, name)
     if found is None:
@@ -228,7 +234,7 @@ def given(model: Model, names: tuple[str, ...], what: str = "motion") -> Given:
             tree.append((number, at_q.start + (k or 0), at_v.start + (k or 0)))
             continue
         (found, *more) = measures(model, name, what)
-        if more or isinstance(found, CutBall):
+        if more or isinstance(found, CutPose):
             raise StateError(f"{what}: joint {name!r} has several coordinates; give each, as {name}[0]")
         measured.append((number, found))
     where = [t[1:] for t in tree]
