@@ -27,8 +27,8 @@ TURN = 2 * np.pi
 class Measure(Protocol):
     """A measured quantity; `width` numbers say what it should be."""
 
-    width: int
-
+    @property
+    def width(self) -> int: ...  # noqa: D102
     def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray: ...  # noqa: D102
     def matrix(self, q: np.ndarray) -> np.ndarray: ...  # noqa: D102
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray: ...  # noqa: D102
@@ -79,8 +79,8 @@ class CutPose:
         return self.q.stop - self.q.start
 
     def off(self, q, x):
-        """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their rates
-        are about the joint's own velocities."""
+        """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their
+        rates are about the joint's own velocities."""
         x, now = np.asarray(x, dtype=float), self.model.loop_coordinates(q)[self.q]
         turn = logarithm(product(conjugate(x[:4] / np.linalg.norm(x[:4])), now[:4]))
         return np.concatenate([turn, to_matrix(now[:4]).T @ (now[4:] - x[4:])]) if self.width > 4 else turn
