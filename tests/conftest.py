@@ -1,6 +1,8 @@
 """Settings shared by all tests: a cache directory of their own, one profile for hypothesis, a browser if any."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 import pytest
@@ -12,7 +14,9 @@ settings.register_profile("kempe", deadline=None, derandomize=True, suppress_hea
 settings.load_profile("kempe")
 
 # Set before anything compiles, and inherited by the processes that tests start.
-os.environ.setdefault("KEMPE_CACHE_DIR", tempfile.mkdtemp(prefix="kempe-test-cache-"))
+if "KEMPE_CACHE_DIR" not in os.environ:
+    os.environ["KEMPE_CACHE_DIR"] = tempfile.mkdtemp(prefix="kempe-test-cache-")
+    atexit.register(shutil.rmtree, os.environ["KEMPE_CACHE_DIR"], ignore_errors=True)
 
 # Without a browser the tests that need one are not collected, and the header says so.
 collect_ignore = [] if found_browser() else ["view/test_browser.py"]

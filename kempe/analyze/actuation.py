@@ -8,7 +8,6 @@ Squares Problems, 1974, ch. 23).
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import nnls
 
 from kempe.errors import Singular, StateError
 from kempe.model.model import Model
@@ -60,6 +59,8 @@ def _share(model: Model, s: np.ndarray, needed: np.ndarray, root: np.ndarray, lo
 
 def _nearest(g: np.ndarray, h: np.ndarray) -> np.ndarray | None:
     """The shortest x with G x >= h; None where there is none."""
+    from scipy.optimize import nnls  # it takes longer to load than everything else here
+
     if not g.shape[1]:
         return None
     scale = max(np.abs(h).max(initial=0.0), 1e-300)

@@ -6,17 +6,20 @@ allows and the least g with J g = gamma,
     vdot = W ydd + g,    W^T M W ydd = W^T (tau - h - M g),    J^T lam = M vdot + h - tau.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kempe.analyze.actuation import shared
 from kempe.analyze.given import given
-from kempe.analyze.kinematics import accelerations
+from kempe.analyze.kinematics import accelerations, settle
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 
 OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
 FIT = 1e-3  # fitness of generalized coordinates above which compiled code is trusted
 RANK = 1e-10
+LEFT = 1e-12  # residual of a state that is closed
 
 
 def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
@@ -31,6 +34,20 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     for row in np.flatnonzero(~(fit > FIT)).tolist():
         vdot[row] = numeric(model, *(_row(x, row) for x in (q, v, tau, p)))
     return vdot
+
+
+def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
+    """See `Model.settle`."""
+    closed_q, closed_v, left = model.call("project", q, v, p=p)
+    if np.ndim(left) == 0:
+        return (
+            (closed_q, closed_v)
+            if left <= LEFT
+            else settle(model, np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+        )
+    for row in np.flatnonzero(~(left <= LEFT)).tolist():
+        closed_q[row], closed_v[row] = settle(model, _row(q, row), _row(v, row))
+    return closed_q, closed_v
 
 
 def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarray:
@@ -168,5 +185,5 @@ def _loop_of(model: Model, sizes: np.ndarray) -> str:
     raise AssertionError(worst)
 
 
-def _row(x, row: int):
+def _row(x, row: int) -> Any:
     return x if x is None or np.ndim(x) == 1 else np.asarray(x)[row]

@@ -124,19 +124,22 @@ def freedom_beside(model: Model, q: np.ndarray) -> int:
 
 
 def assembled_samples(model: Model) -> list[np.ndarray]:
-    """Assembled states spread over what the mechanism can reach; the same ones every time."""
+    """Assembled states spread over what the mechanism can reach; the same every time, remembered with the model."""
     if not model.topology.loops:
         return [model.random_state(seed).q for seed in range(SAMPLES)]
-    found: list[np.ndarray] = []
-    for seed in range(20 * SAMPLES):
-        q, gap = _closed(model, model.neutral() if seed == 0 else model.random_state(seed).q)
-        if gap <= CLOSED:
-            found.append(q)
-        if len(found) == SAMPLES:
-            break
-    if not found:
-        model.assemble()  # says why there is none
-    return found
+    if "assembled samples" not in model.compiled:
+        found: list[np.ndarray] = []
+        for seed in range(20 * SAMPLES):
+            start = model.neutral() if seed == 0 else model.random_state(seed).q
+            q, gap = _closed(model, start)
+            if gap <= CLOSED:
+                found.append(q)
+            if len(found) == SAMPLES:
+                break
+        if not found:
+            model.assemble()  # says why there is none
+        model.compiled["assembled samples"] = found
+    return model.compiled["assembled samples"]
 
 
 def _closed(model: Model, start: np.ndarray) -> tuple[np.ndarray, float]:

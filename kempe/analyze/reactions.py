@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.analyze.closed import all_multipliers
-from kempe.analyze.mobility import RANK, constraints, held_axes
+from kempe.analyze.mobility import NAMES, RANK, constraints, held_axes
 from kempe.model.model import Model
 
 STRESSED = 1e-6  # entry of a unit stress above which a reaction is not unique
@@ -21,11 +21,17 @@ STRESSED = 1e-6  # entry of a unit stress above which a reaction is not unique
 class Reactions(Mapping[str, np.ndarray]):
     """[moment; force] of every joint on its second body, at marker b in its axes: `reactions["C"]`, (6,) or (n, 6).
 
-    unique: whether a joint's reaction is determined; where it is not, the least set is given.
+    undetermined: for every joint the directions in its own axes ("along z") in which its reaction is not unique; there,
+    the least set is given.
     """
 
     wrenches: Mapping[str, np.ndarray]
-    unique: Mapping[str, bool]
+    undetermined: Mapping[str, tuple[str, ...]]
+
+    @property
+    def unique(self) -> dict[str, bool]:
+        """Whether a joint's reaction is determined in all directions."""
+        return {name: not directions for name, directions in self.undetermined.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.wrenches[name]
@@ -41,10 +47,11 @@ class Reactions(Mapping[str, np.ndarray]):
         for name, wrench in self.wrenches.items():
             if wrench.ndim == 1:
                 moment, force = (", ".join(f"{x:.4g}" for x in part) for part in (wrench[:3], wrench[3:]))
-                note = "" if self.unique[name] else "  not unique: the least of many"
-                lines.append(f"{name}: moment ({moment}) N m, force ({force}) N{note}")
+                lines.append(f"{name}: moment ({moment}) N m, force ({force}) N")
             else:
-                lines.append(f"{name}: {len(wrench)} states" + ("" if self.unique[name] else ", not unique"))
+                lines.append(f"{name}: {len(wrench)} states")
+            if self.undetermined[name]:
+                lines[-1] += f"; the least of many {', '.join(self.undetermined[name])}"
         return "\n".join(lines)
 
 
@@ -55,19 +62,19 @@ def reactions(model: Model, q, v, tau, a, p) -> Reactions:
     found = model.call("joint_wrenches", q, v, a, lam, p=p)
     names, single = model.joint_names, q.ndim == 1
     rows, states = (found[None], q[None]) if single else (found, q)
-    unique = dict.fromkeys(names, True)
+    loose: dict[str, set[int]] = {name: set() for name in names}
     if model.topology.loops and model.redundancy:
         rows = rows.copy()
         for wrenches, state in zip(rows, states, strict=True):
-            for name in _least(model, state, wrenches, names):
-                unique[name] = False
+            for name, direction in _least(model, state, wrenches, names):
+                loose[name].add(direction)
     known = {joint.name for joint in model.mechanism.joints}
     wrenches = {name: rows[0, k] if single else rows[:, k] for k, name in enumerate(names) if name in known}
-    return Reactions(wrenches, {name: unique[name] for name in wrenches})
+    return Reactions(wrenches, {name: tuple(NAMES[k] for k in sorted(loose[name])) for name in wrenches})
 
 
-def _least(model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...]) -> set[str]:
-    """Takes all stress out of the reactions of a state, in place; the joints that could be stressed."""
+def _least(model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...]) -> set[tuple[str, int]]:
+    """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed."""
     matrix, _ = constraints(model, q)
     left, sizes, _ = np.linalg.svd(matrix)
     rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
@@ -79,5 +86,5 @@ def _least(model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, 
     for d, amount, row in zip(directions, excess, stresses, strict=True):
         wrenches[names.index(d.joint.name)] -= amount * d.exerted(size)
         if np.abs(row).max(initial=0.0) > STRESSED:
-            touched.add(d.joint.name)
+            touched.add((d.joint.name, d.direction))
     return touched

@@ -319,6 +319,12 @@ def _closed_forward(eq: Equations, tree, q, v, tau):
     return partition.forward(tree, q, v, tau, found, eq.way)[0], array([_fitness(eq, found)])
 
 
+def _project(eq: Equations, tree, q, v):
+    assert eq.choice is not None
+    closed_q, closed_v, left = partition.project(tree, q, v, eq.closure_size, eq.choice)
+    return closed_q, closed_v, array([left])
+
+
 def _reduction(eq: Equations, tree, q):
     found = eq.reduced(tree, q)
     return found.w, array([_fitness(eq, found)])
@@ -377,6 +383,7 @@ PARTITIONED = {
         ("q", "v", "tau"), ("vdot", "fit"), ("vector", "scalar"), _closed_forward, chosen=True
     ),
     "pivots": Function(("q",), ("pivots",), VECTOR, _pivots, chosen=True),
+    "project": Function(("q", "v"), ("q_out", "v_out", "left"), ("vector", "vector", "scalar"), _project, chosen=True),
     "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), _reduction, chosen=True),
     "generalized_efforts": Function(
         ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), _generalized_efforts, chosen=True

@@ -25,6 +25,8 @@ from kempe.spatial.moves import acceleration_along
 from kempe.spatial.solving import Elimination, pivots, solve_symmetric
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, zeros
 
+CHORD = 3  # steps that close loops with one elimination
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -74,6 +76,28 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way
     a, b = WAYS[way](tree, q, v, tau, external, found)
     ydd = solve_symmetric(a, -b[:, None])[:, 0]  #                                                          (24)
     return found.w @ ydd + found.g, pivots(a)  #                                                           (19)
+
+
+def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> tuple[Vector, Vector, Scalar]:
+    """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
+    many digits as the first one needed), then velocities that keep loops closed. Only dependent coordinates move."""
+    rows, dependent = list(choice.rows), list(choice.dependent)
+    q = normalized(tree, q)
+    solver = reduce(tree, q, None, size, choice).loops
+    for _ in range(CHORD):
+        step = np.zeros(tree.topology.nv, dtype=object)
+        step[dependent] = -solver.solve(loops.phi(tree, q, size)[rows])
+        q = q + kinematics.rates(tree, q, step)
+    q = normalized(tree, q)
+    left = ca.SX(0.0)
+    for entry in loops.phi(tree, q, size):
+        left = ca.fmax(left, ca.fabs(entry))
+    return q, reduce(tree, q, None, size, choice).w @ v[list(choice.independent)], left
+
+
+def normalized(tree: Tree, q: Vector) -> Vector:
+    """The same coordinates with quaternions of length 1."""
+    return np.concatenate([q[:0], *(x.kind.normalized(q[at.q]) for x, at in zip(tree.links, tree.joints, strict=True))])
 
 
 def fitness(choice: Choice, found: Reduction) -> Scalar:

@@ -42,6 +42,14 @@ class Dynamics(Loops, ABC):
 
         return forward(self, q, v, tau, p, check)  # type: ignore[arg-type]
 
+    def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
+        """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""
+        if not self.topology.loops:
+            return np.array(q, dtype=float), np.array(v, dtype=float)
+        from kempe.analyze.closed import settled
+
+        return settled(self, q, v, p)  # type: ignore[arg-type]
+
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
         """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name); of
         the tree, where there are loops, with nothing at the joints that close them."""

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kempe.analyze.reactions import Reactions, reactions
+from kempe.errors import StateError
+from kempe.results.columns import unknown
+
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
 
@@ -61,6 +65,23 @@ class Power:
     def imbalance(self) -> np.ndarray:
         """What the energy's rate is not explained by: zero where accelerations obey the equations of motion."""
         return self.energy_rate - self.supplied
+
+
+def joint_reactions(run: "Trajectory") -> Reactions:
+    """What all joints exert along a run."""
+    if np.isnan(run.u).any():
+        raise StateError(
+            "this run has no efforts, so reactions are not known; inverse_dynamics(motion) gives one that has"
+        )
+    tau = np.zeros((len(run), run.model.nv))
+    tau[:, run.model.driven] += run.u
+    tau[:, run.model.limited] += run.stops
+    return reactions(run.model, run.q, run.v, tau, run.a, run.inputs)
+
+
+def no_joint(run: "Trajectory", name: str) -> np.ndarray:
+    """Says that there is none of that name."""
+    raise unknown("joint", name, run.reactions)
 
 
 def energy(run: "Trajectory") -> Energy:

@@ -128,6 +128,15 @@ class Trajectory:
             raise StateError(f"{name!r} is not actuated, so it has no effort; actuated are: {has}")
         return self._named(EFFORT, self.u, name)
 
+    def reaction(self, name: str) -> np.ndarray:
+        """What a joint exerts on its second body, [moment; force] at marker b in its axes (n, 6)."""
+        return self.reactions[name] if name in self.reactions else balance.no_joint(self, name)
+
+    @cached_property
+    def reactions(self) -> balance.Reactions:
+        """Those of all joints, by name, and whether they are unique."""
+        return balance.joint_reactions(self)
+
     def stop(self, name: str) -> np.ndarray:
         """Efforts of the stops at a joint's limits, or at those of one freedom."""
         if name not in self._places(STOP) and name in self._places(RATE):
@@ -225,8 +234,7 @@ class Trajectory:
         """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
         if np.ndim(t):
             raise StateError("run.at takes one time; run.resample(times) takes many")
-        where = self._instants(np.array([float(t)]))
-        q, v = self._between(where)
+        q, v = self._between(self._instants(np.array([float(t)])))
         return State(self.model, q[0], v[0])
 
     def resample(self, times: Iterable[float]) -> "Trajectory":
@@ -264,7 +272,16 @@ class Trajectory:
                 quaternion = slice(t.q.start, t.q.start + 4)
                 inside = where.s > 0
                 q[inside, quaternion] /= np.linalg.norm(q[inside, quaternion], axis=1, keepdims=True)
-        return q, between.cubic(self.v, self.a, where)
+        v = between.cubic(self.v, self.a, where)
+        if self.model.topology.loops and where.s.any():  # a polynomial between closed states opens loops; rows stay
+            inside = where.s > 0
+            p = (
+                None
+                if self.inputs is None
+                else np.broadcast_to(self.p, (len(self), self.p.shape[-1]))[where.at[inside]]
+            )
+            q[inside], v[inside] = self.model.settle(q[inside], v[inside], p)
+        return q, v
 
     def _times_to_rows(self, key: slice) -> slice:
         if not any(isinstance(bound, (float, np.floating)) for bound in (key.start, key.stop, key.step)):

@@ -24,7 +24,7 @@ FADING = 0.1  # fitness at which another choice is sought
 WEAK = 0.02  # fitness below which a step is not taken
 BETTER = 2.0  # by how much another choice must be fitter
 WIDEST = 0.467  # the middle of the widest gap between the stages of a step, in parts of the step
-LONGEST = 1.6  # of the step size held, which the step through a singular pose may have
+LONGEST, SHORTEST = 1.6, 0.4  # of the step size held, which the step through a singular pose may have
 NARROW = 1e-6  # fitness of the best choice, at which the loops count as singular
 CLEAR = 0.15  # fitness of the best choice, at which a singular pose is left behind
 
@@ -50,6 +50,7 @@ class Choices:
     _pool: ThreadPoolExecutor | None = None
     _coming: "Future[System] | None" = None
     _tried: Choice | None = None
+    _stepped: int = -1
 
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
         """The system to begin with, and its scales."""
@@ -66,8 +67,8 @@ class Choices:
         machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = FADING, WEAK
 
     def fading(self, machine: Machine) -> None:
-        """Looks for another choice, and has it compiled in the background; says it only once."""
-        machine.m[at.FADING_BELOW] = -np.inf
+        """Looks for another choice, and has it compiled in the background; looks again when it has faded by half."""
+        machine.m[at.FADING_BELOW] = 0.5 * machine.m[at.FIT]
         choice, fit = best_at(self.model, machine.q)
         if self.crossing and fit < FADING:
             self._cross(machine)
@@ -92,7 +93,9 @@ class Choices:
         model = self.model
         before, after = machine.q.copy(), machine.next[0]
         choice, fit = best_at(model, before)
-        if fit < NARROW or not self._survives(before, after):
+        ahead = best_at(model, after)[1] if np.isfinite(after).all() else 0.0
+        near = self.crossing and min(fit, ahead) < 0.5 * FADING
+        if near or fit < NARROW or machine.w[at.NUMERIC] or not self._survives(before, after):
             if self.crossing:
                 self._cross(machine)
                 return True
@@ -106,30 +109,25 @@ class Choices:
             machine.use(machine.system, scales(model, machine.p, choice, before))
             machine.m[at.WEAK_BELOW] *= 0.1
             return True
-        self._ask(choice)
-        assert self._coming is not None
-        if self._coming.done():
-            self._take(machine, self._coming.result())
-            self._coming = None
-        else:
-            dense = system(model, self.setting, None)
-            machine.use(dense, scales(model, machine.p))
-            machine.m[at.WEAK_BELOW] = NARROW
+        self._change(machine, choice)
         return True
 
     def crossed(self, machine: Machine) -> bool:
         """Whether a singular pose that is being crossed has been left behind; then error control takes over again."""
+        if machine.w[at.STEPS] == self._stepped:  # the step was tried and found spoilt: let it be tried aside
+            return False
+        self._stepped = int(machine.w[at.STEPS])
         choice, fit = best_at(self.model, machine.q)
         if fit < CLEAR:
             self._aim(machine)
             return False
         machine.w[at.CROSSING] = 0
-        if fitness(self.model, machine.system.choice, machine.q) >= fit / BETTER:  # type: ignore[arg-type]
-            choice = machine.system.choice
-            assert choice is not None
-        found = system(self.model, self.setting, choice)
-        machine.use(found, scales(self.model, machine.p, choice, machine.q))
-        self.begin(machine)
+        old = machine.system.choice
+        if old is not None and fitness(self.model, old, machine.q) >= min(fit / BETTER, FADING):
+            machine.use(machine.system, scales(self.model, machine.p, old, machine.q))
+            self.begin(machine)
+        else:
+            self._change(machine, choice)
         return True
 
     def close(self) -> None:
@@ -139,11 +137,21 @@ class Choices:
 
     def _cross(self, machine: Machine) -> None:
         machine.w[at.WATCH], machine.w[at.CROSSING] = 0, 1
-        if machine.system.choice is None:
-            choice = best_at(self.model, machine.q)[0]
-            machine.use(system(self.model, self.setting, choice), scales(self.model, machine.p, choice, machine.q))
         self._aim(machine)
         machine.changed()
+
+    def _change(self, machine: Machine, choice: Choice) -> None:
+        """To another choice, where it is compiled, and else to the dense way until it is."""
+        self._ask(choice)
+        assert self._coming is not None
+        if self._coming.done():
+            self._take(machine, self._coming.result())
+            self._coming = None
+        else:
+            machine.use(system(self.model, self.setting, None), scales(self.model, machine.p))
+            machine.w[at.WATCH] = 1
+            limits = (FADING, WEAK) if self.crossing else (-np.inf, NARROW)
+            machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = limits
 
     def _aim(self, machine: Machine) -> None:
         """Holds the step size, but for the one step that goes through the singular pose: that one has it where its
@@ -151,12 +159,15 @@ class Choices:
         held = float(machine.m[at.STEADY] or machine.m[at.H])
         ahead = self._ahead(machine)
         hop = ahead / WIDEST
-        machine.m[at.H] = hop if hop <= LONGEST * held else min(held, max(ahead - 0.5 * held, 0.25 * held))
+        if hop > LONGEST * held:
+            machine.m[at.H] = min(held, max(ahead - 0.5 * held, 0.25 * held))
+        else:
+            machine.m[at.H] = hop if hop > SHORTEST * held else held
 
     def _ahead(self, machine: Machine) -> float:
         """How long it takes until a pivot of the loops vanishes, by Newton's method; infinity where none will."""
-        model, choice = self.model, machine.system.choice
-        assert choice is not None
+        model = self.model
+        choice = machine.system.choice or best_at(model, machine.q)[0]
         v, a = machine.v.copy(), machine.slopes[0, model.nq : model.nq + model.nv].copy()
         signs = np.sign(pivots_at(model, choice, machine.q))
 

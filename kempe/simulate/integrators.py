@@ -12,7 +12,8 @@ from kempe.simulate.native import compiled, kept
 from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, take
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
-FITTING = 0.3  # fitness of generalized coordinates at which step sizes are remembered
+FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
+FORGOTTEN = 0.9  # how much of them is left a step later
 SPOILT, ASIDE = 1e6, 0.9  # error, in parts of what is allowed, of a step that is tried again with this part of its size
 SAMPLES = 4  # of each step, looked at for events
 BISECTIONS = 52
@@ -216,8 +217,8 @@ def advance(m, w, times, rows, until, budget):
                 factor = min(1.0, factor)
             w[JUST_REJECTED] = 0
             m[H] = max(h * factor, wanted) if cut else h * factor
-            if m[FIT] > FITTING:
-                m[STEADY] = wanted
+            if m[FIT] > FITTING:  # the usual size, not one that was cut short by what lies ahead
+                m[STEADY] = max(wanted, FORGOTTEN * m[STEADY])
         elif w[CROSSING] and not error(m, w, h) < SPOILT:  # a stage met the singular pose itself
             m[H] = ASIDE * h
             w[REJECTED] += 1

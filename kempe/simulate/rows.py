@@ -5,13 +5,11 @@ from itertools import groupby
 
 import numpy as np
 
-from kempe.analyze.closed import FIT, numeric
+from kempe.analyze.closed import FIT, LEFT, numeric
 from kempe.analyze.kinematics import settle
 from kempe.errors import Singular
 from kempe.model.model import Model
 from kempe.simulate.system import System
-
-LEFT = 1e-12  # residual of a row that is closed
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
-from kempe.dynamics import loops
+from kempe.dynamics import loops, partition
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.kinematics import frames, rates
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.partition import Choice, normalized
 from kempe.dynamics.recursions import crba
 from kempe.model import blocks
 from kempe.model.model import Model
@@ -21,7 +21,6 @@ from kempe.simulate.stops import Stops, stop_efforts
 from kempe.spatial.vectors import array, from_sx, to_sx
 
 KEPT = 32  # systems of one model that are remembered
-CHORD = 3  # steps that close loops with one elimination
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,32 +190,15 @@ def _closure(model: Model) -> Program:
 
 
 def _projection(model: Model, closing: Equations | None) -> Program:
-    """Quaternions of length 1; where loops are kept closed, Newton's method on them with one elimination (each step
-    gains as many digits as the first one needed), then velocities that keep them closed. Only dependent coordinates are
-    moved."""
-
-    def normalized(q):
-        parts = [t.joint.kind(model.mechanism.parameters.__getitem__).normalized(q[t.q]) for t in model.topology.tree]
-        return np.concatenate(parts)
+    """Quaternions of length 1, and, with `closing`, loops closed."""
 
     def project(q, v, p):
-        q_, v_ = normalized(from_sx(q)), from_sx(v)
+        tree = model.equations.tree(from_sx(p))
         if closing is None:
-            return {"q_out": to_sx(q_), "v_out": v, "left": ca.SX(0.0)}
-        choice, size = closing.choice, closing.closure_size
-        assert choice is not None
-        tree, rows, dependent = closing.tree(from_sx(p)), list(choice.rows), list(choice.dependent)
-        solver = closing.reduced(tree, q_).loops
-        for _ in range(CHORD):
-            step = np.zeros(model.nv, dtype=object)
-            step[dependent] = -solver.solve(loops.phi(tree, q_, size)[rows])
-            q_ = q_ + rates(tree, q_, step)
-        q_ = normalized(q_)
-        w = closing.reduced(tree, q_).w
-        left = ca.SX(0.0)
-        for entry in loops.phi(tree, q_, size):
-            left = ca.fmax(left, ca.fabs(entry))
-        return {"q_out": to_sx(q_), "v_out": to_sx(w @ v_[list(choice.independent)]), "left": left}
+            return {"q_out": to_sx(normalized(tree, from_sx(q))), "v_out": v, "left": ca.SX(0.0)}
+        assert closing.choice is not None
+        found = partition.project(tree, from_sx(q), from_sx(v), closing.closure_size, closing.choice)
+        return {"q_out": to_sx(found[0]), "v_out": to_sx(found[1]), "left": found[2]}
 
     shapes = {"q": model.nq, "v": model.nv, "p": len(model.p)}
     return trace(project, shapes, {"left": ()}, name="project")
