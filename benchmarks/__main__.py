@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compiler, loops, simulation, trees
+from benchmarks import closed, compiler, loops, simulation, trees
 from kempe.compiler.native import host
 
 console = Console()
 rows = []
-for section in (*compiler.SECTIONS, *trees.SECTIONS, *simulation.SECTIONS, *loops.SECTIONS):
+for section in (*compiler.SECTIONS, *trees.SECTIONS, *simulation.SECTIONS, *loops.SECTIONS, *closed.SECTIONS):
     with console.status(section.__name__.replace("_", " ")):
         rows += section()
 table = Table(

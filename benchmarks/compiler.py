@@ -18,7 +18,7 @@ from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved, once
 from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.trace import trace
-from kempe.demo.four_bar import FourBar
+from kempe.gallery.loops import four_bar
 
 STATES = 1024
 
@@ -123,10 +123,11 @@ def calls() -> list[Row]:
 def batches() -> list[Row]:
     rows = []
     rng = np.random.default_rng(0)
-    for name, program in (
-        ("four-bar", FourBar().dynamics()),
-        ("chain of 6", straight_chain(6)),
-        ("chain of 20", straight_chain(20)),
+    linkage = four_bar().compile()
+    for name, program, function in (
+        ("four-bar", linkage.program("forward_dynamics"), linkage.casadi("forward_dynamics")),
+        ("chain of 6", straight_chain(6), _chain_function(6)),
+        ("chain of 20", straight_chain(20), _chain_function(20)),
     ):
         kernel = Kernel(program)
         states = [rng.uniform(-1, 1, (STATES, *port.shape)) for port in program.inputs]
@@ -140,7 +141,7 @@ def batches() -> list[Row]:
         }
         spent = interleaved(ours, repeat=101)
         one, batch, python = (spent[key] / STATES for key in ours)
-        casadi = interleaved({"casadi": _casadi(kernel, states)})["casadi"] / STATES
+        casadi = interleaved({"casadi": _casadi(function, states)})["casadi"] / STATES
         rows += [
             Row(f"{name}, {count(program).total} operations, one state", f"{one * 1e9:.0f} ns"),
             Row("  a batch, per state, one core", f"{batch * 1e9:.1f} ns"),
@@ -151,16 +152,9 @@ def batches() -> list[Row]:
     return rows
 
 
-def _casadi(kernel: Kernel, states) -> Callable[[], object]:
+def _casadi(function: ca.Function, states) -> Callable[[], object]:
     """The same program's source evaluated by CasADi over all states."""
-    bodies = kernel.program.inputs[0].size
-    if len(kernel.program.inputs) == 3:
-        function = _chain_function(bodies)
-        columns = [ca.DM(x.T) for x in states]
-    else:
-        theta, rate = ca.SX.sym("theta"), ca.SX.sym("rate")
-        function = ca.Function("f", [theta, rate], [FourBar().acceleration(theta, rate)], {"cse": True})
-        columns = [ca.DM(x[None]) for x in states]
+    columns = [ca.DM(x.T) for x in states]
     mapped = function.map(len(states[0]))
     return lambda: mapped(*columns)
 

@@ -36,7 +36,7 @@ def kempe(
 def demo(
     folder: Annotated[Path, typer.Option(help="Where pictures and the page go.")] = Path("demo"),
 ) -> None:
-    """Compile a four-bar linkage, let it fall, and write pictures and a page to look at."""
+    """Let a four-bar fall, dig with an excavator, and write pictures and pages to look at."""
     from kempe.demo.show import show
 
     show(folder, console)
@@ -78,6 +78,7 @@ def run(
     x: Name,
     duration: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
     state: Annotated[list[str] | None, typer.Option(help="Start: A=30deg, hook=1,0,0,0; repeat for more.")] = None,
+    near: Annotated[list[str] | None, typer.Option(help="How loops shall close: near D=70deg.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="Start rates: A=2.0.")] = None,
     torque: Annotated[list[str] | None, typer.Option(help="Constant efforts: A=1.5.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Of the error in a step.")] = None,
@@ -85,22 +86,25 @@ def run(
     step: Annotated[float | None, typer.Option(help="Step size of rk4 and euler, in seconds.")] = None,
     output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
     limits: Annotated[str | None, typer.Option(help="Joint limits: stops, events or ignore.")] = None,
+    singular: Annotated[str | None, typer.Option(help="At singular poses: stop or cross.")] = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate a mechanism; data, plots, pictures and a page to look at go into a folder.
+    """Run a mechanism; data, plots, pictures and a page to look at go into a folder.
 
-    A gallery name makes its default run, unless --state, --rate or --torque are given. The exit code is 1 where a run
-    broke off: singular, step too small, or numbers that are not finite.
+    A gallery name makes its default run, unless --state, --near, --rate or --torque are given. Loops are closed first.
+    The exit code is 1 where a run broke off: singular, step too small, or numbers that are not finite.
     """
     from kempe.commands import run as command
     from kempe.commands.subject import subject
 
     found = subject(x)
     given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
+    given["singular"] = singular
     options = tuple((name, value) for name, value in given.items() if value is not None)
-    start, rates, efforts = (tuple(words or ()) for words in (state, rate, torque))
-    done = command.run(found, folder or found.folder, command.Wishes(duration, start, rates, efforts, options))
+    start, nearby, rates, efforts = (tuple(words or ()) for words in (state, near, rate, torque))
+    wishes = command.Wishes(duration, start, nearby, rates, efforts, options)
+    done = command.run(found, folder or found.folder, wishes)
     if as_json:
         _print_json(command.as_json(done))
     else:

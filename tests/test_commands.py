@@ -132,11 +132,49 @@ def test_counts(folder):
     assert found["forward_dynamics, cholesky"]["total"] > counted["total"]
 
 
-def test_counts_of_a_closed_mechanism_are_not_those_of_its_tree(folder):
-    found = json.loads(run("counts", "four-bar", "--json", cwd=folder).stdout)
-    assert "closure" in found
-    assert not any(name.startswith("forward_dynamics") for name in found)
-    assert "kempe run four-bar" in run("info", "four-bar", cwd=folder).stdout
+def test_counts_of_a_closed_mechanism_are_by_all_ways_of_its_formulation(folder):
+    found = json.loads(run("counts", "3-rrr", "--json", cwd=folder).stdout)
+    totals = [found[f"forward_dynamics, partition, {way}"]["total"] for way in ("unit", "projected", "composite")]
+    assert totals == sorted(totals, reverse=True)
+    assert found["generalized_efforts"]["total"] < totals[-1]
+    assert not any("udu" in name for name in found)
+    shown = run("info", "3-rrr", cwd=folder).stdout
+    assert "kempe run 3-rrr" in shown
+    assert f"{totals[-1]} operations" in shown
+
+
+def test_a_driven_mechanism_of_the_gallery_shows_its_torques(folder):
+    text = run("run", "slider-crank", "--duration", "1", cwd=folder).stdout
+    assert "inverse dynamics of 1 s of motion" in text
+    assert "power.png" in text
+    again = kp.Trajectory.load(folder / "kempe-slider-crank" / "run.npz")
+    assert np.abs(again.torque("A")).max() > 0.1
+
+
+def test_a_file_with_a_loop_falls_freely_from_an_assembled_state(folder):
+    (folder / "four bar.yaml").write_text(FOUR_BAR)
+    text = run("run", "four bar.yaml", "--duration", "1", cwd=folder).stdout
+    assert "finished at t = 1 s" in text
+    assert "from the way its loops close nearest to all joints at zero" in text
+    given = "--state", "A=90deg", "--near", "D=70deg", "--rate", "C=1", "--torque", "A=2", "--duration", "0.5"
+    run("run", "four bar.yaml", *given, "--folder", "driven", cwd=folder)
+    start = kp.Trajectory.load(folder / "driven" / "run.npz")
+    assert start["A"][0] == pytest.approx(np.pi / 2)
+    assert 0 < start["D"][0] < np.pi  # the other branch is below the ground line
+    assert start.rate("C")[0] == pytest.approx(1.0)
+    assert start.torque("A")[-1] == 2.0
+
+
+def test_closed_gallery_mechanisms_start_where_their_own_runs_do(folder):
+    run("run", "n-four-bar", "--torque", "foot0=1", "--duration", "0.2", "--folder", "row", cwd=folder)
+    start = kp.Trajectory.load(folder / "row" / "run.npz")
+    assert (start["foot0"][0], start.rate("foot0")[0]) == pytest.approx((np.pi / 2, 1.0))
+
+
+def test_singular_poses_end_a_run_or_are_crossed(folder):
+    text = run("run", "n-four-bar", "--singular", "stop", "--duration", "1", "--folder", "row", cwd=folder, rc=1).stdout
+    assert "a singular pose was met" in text
+    run("run", "n-four-bar", "--duration", "1", "--folder", "row", cwd=folder)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +193,12 @@ def test_counts_of_a_closed_mechanism_are_not_those_of_its_tree(folder):
         (("info", "PUMA"), "did you mean puma?"),
         (("info", "empty.yaml"), "there are none"),
         (("counts", "empty.yaml"), "there are none"),
-        (("run", "four bar.yaml"), "dynamics are for trees only"),
+        (("run", "four bar.yaml", "--state", "A=0", "--state", "D=0"), "stays open"),
+        (("run", "four bar.yaml", "--torque", "C=1"), "tau: C is not actuated"),
+        (("run", "four bar.yaml", "--state", "C=10mm"), "wrong unit; it takes deg or rad"),
+        (("run", "four-bar", "--method", "rk4"), "follows a motion, and nothing is integrated"),
+        (("run", "puma", "--near", "joint1=1"), "--near says how loops shall close"),
+        (("run", "n-four-bar", "--singular", "jump"), "it takes 'stop' or 'cross'"),
         (("run", "broken.yaml"), "broken.yaml, line 2"),
         (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 4"),
         (("counts", "."), "."),

@@ -6,6 +6,9 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from kempe.commands.counts import counts
+from kempe.commands.subject import subject
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -17,6 +20,14 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "excavator", "stewart"])
+def test_counts_on_the_page_of_partition_are_those_of_the_command(name):
+    found = counts(subject(name))
+    ways = [found[f"forward_dynamics, partition, {way}"]["total"] for way in ("unit", "projected", "composite")]
+    row = f"| `{name}` | {' | '.join(map(str, ways))} |"
+    assert row in (ROOT / "docs/partition.md").read_text().splitlines()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -53,7 +53,7 @@ MAY_IMPORT = {
         "errors",
         "whole",
     },
-    "demo": {"compiler", "errors"},
+    "demo": {"gallery", "whole"},
     "cli": {"commands", "demo", "gallery", "errors"},
     "__main__": {"cli"},
 }

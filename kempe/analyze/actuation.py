@@ -50,7 +50,8 @@ def _share(model: Model, s: np.ndarray, needed: np.ndarray, root: np.ndarray, lo
     slack = np.concatenate([low * root - least, least - high * root])
     if (slack <= 0).all():
         return least / root
-    found = _nearest(inside, slack)
+    bounded = np.isfinite(slack)  # those without bounds would drown the others
+    found = _nearest(inside[bounded], slack[bounded])
     if found is None:
         names = ", ".join(model.u_names)
         raise StateError(f"inverse_dynamics: no efforts of {names} within these bounds give this motion")
@@ -120,4 +121,4 @@ def _bounds(model: Model, bounds) -> tuple[np.ndarray | None, np.ndarray | None]
         low[k], high[k] = (-pair, pair) if np.ndim(pair) == 0 else pair
         if not low[k] < high[k]:
             raise StateError(f"bounds: {name!r} takes a low and a higher number, or one for both sides; not {pair!r}")
-    return np.maximum(low, -1e300), np.minimum(high, 1e300)
+    return low, high

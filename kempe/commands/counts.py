@@ -1,6 +1,7 @@
 """`kempe counts`: how many operations each function of a mechanism takes."""
 
 import warnings
+from dataclasses import replace
 
 from rich.console import Console
 from rich.markup import escape
@@ -8,23 +9,26 @@ from rich.table import Table
 
 from kempe.commands.subject import Subject
 from kempe.compiler.count import count
+from kempe.compiler.program import Program
+from kempe.compiler.trace import trace
 from kempe.dynamics.equations import FORMULATIONS
+from kempe.dynamics.partition import WAYS
+from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import CLOSED as CLOSED_FORMULATIONS
+from kempe.model.model import Model
 
-CLOSED = ("residual", "closure", "loop_bias", "energy", "center_of_mass")
+CLOSED = ("generalized_efforts", "reduction", "residual", "closure", "loop_bias", "energy", "center_of_mass")
 FUNCTIONS = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
 
 
 def counts(subject: Subject) -> dict[str, dict[str, int]]:
-    """Operations by function: forward dynamics by every formulation and others, or closures where there are loops."""
-    found = {}
+    """Operations by function: forward dynamics by every formulation for the mechanism, or every way of it, and
+    others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in `kempe info`
-        models = {name: subject.mechanism.compile(name) for name in FORMULATIONS}
-    if models["udu"].topology.loops:  # equations of motion for them are still to come, and the tree's are not theirs
-        programs = {name: models["udu"].program(name) for name in CLOSED}
-    else:
-        programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
-        programs |= {name: models["udu"].program(name) for name in FUNCTIONS}
+        model = subject.mechanism.compile()
+        programs = _closed(model) if model.topology.loops else _tree(subject.mechanism)
+    found = {}
     for name, program in programs.items():
         each = count(program)
         found[name] = {
@@ -36,6 +40,21 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
             "total": each.total,
         }
     return found
+
+
+def _tree(mechanism: Mechanism) -> dict[str, Program]:
+    models = {name: mechanism.compile(name) for name in FORMULATIONS if name not in CLOSED_FORMULATIONS}
+    programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
+    return programs | {name: models["udu"].program(name) for name in FUNCTIONS}
+
+
+def _closed(model: Model) -> dict[str, Program]:
+    programs = {}
+    for way in WAYS:
+        equations = replace(model.chosen, way=way)
+        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
+        programs[f"forward_dynamics, {model.formulation}, {way}"] = trace(function)
+    return programs | {name: model.program(name) for name in CLOSED}
 
 
 def show(name: str, found: dict[str, dict[str, int]], console: Console) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from kempe.analyze.mobility import gruebler, mobility
 from kempe.check import Finding
-from kempe.commands.subject import Subject
+from kempe.commands.subject import Subject, begun
 from kempe.errors import NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -33,8 +33,9 @@ class Info:
     undetermined: list[str] | None
     spins: list[str]
     cut: dict[str, str]
-    formulation: str | None
+    formulation: str
     why: str
+    independent: list[str]
     q: list[str]
     v: list[str]
     u: list[str]
@@ -46,7 +47,7 @@ def shown(subject: Subject, model: Model) -> State:
     """The pose to draw: closed mechanisms of the gallery as their runs begin, others as they are assembled."""
     if subject.entry is None or not model.topology.loops:
         return model.assemble()
-    return subject.entry.run(model, 1e-3).at(0.0)
+    return begun(subject.entry, model)
 
 
 def info(subject: Subject, folder: Path) -> Info:
@@ -80,13 +81,14 @@ def info(subject: Subject, folder: Path) -> Info:
         undetermined=list(moves.undetermined) if moves else None,
         spins=list(moves.spins) if moves else [],
         cut={loop.joint.name: loop.reason for loop in found.loops},
-        formulation=model.formulation if not loops else None,
-        why=model.why,
+        formulation=model.formulation,
+        why=model.why if moves else "nothing could be assembled to choose coordinates by",
+        independent=[model.v_names[k] for k in model.choice.independent] if loops and moves else [],
         q=list(model.q_names),
         v=list(model.v_names),
         u=list(model.u_names),
         warnings=[str(finding) for finding in findings.warnings],
-        next=_next(subject, model),
+        next=_next(subject, moves is not None),
     )
 
 
@@ -94,10 +96,9 @@ def _count(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
-def _next(subject: Subject, model: Model) -> list[str]:
+def _next(subject: Subject, assembled: bool) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
-    runs = subject.entry is not None or not model.topology.loops  # a file with loops has no motion to be run by
-    again = [f"kempe run {word}"] * runs + [f"kempe counts {word}"]
+    again = [f"kempe run {word}"] * assembled + [f"kempe counts {word}"]
     studies = {"puma": "kempe reproduce 4"}
     return again + [study for name, study in studies.items() if subject.entry and subject.entry.name == name]
 
@@ -123,7 +124,7 @@ def _lines(found: Info) -> list[tuple[str, str]]:
         ("actuation", found.actuation),
         ("redundant", redundant),
         ("cut joints", _cuts(found.cut)),
-        ("equations", f"{found.formulation or 'none yet'}: {found.why}"),
+        ("equations", found.why),
         ("q", _listed(found.q)),
         ("v", "as q" if found.v == found.q else _listed(found.v)),
         ("u", _listed(found.u) or "none: no joint has actuated=True"),

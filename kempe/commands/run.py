@@ -1,4 +1,4 @@
-"""`kempe run`: simulates a mechanism and leaves data, plots, pictures and a page in a folder."""
+"""`kempe run`: runs a mechanism and leaves data, plots, pictures and a page in a folder."""
 
 import re
 import warnings
@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from kempe.commands.subject import Subject
+from kempe.commands.subject import Subject, begun
 from kempe.errors import StateError
+from kempe.mechanism.bodies import Body
 from kempe.model.model import Model
+from kempe.model.state import PLACE, State
 from kempe.results.trajectory import Trajectory
 from kempe.whole import write_whole
 
@@ -27,6 +29,7 @@ class Wishes:
 
     duration: float | None = None
     state: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
     rates: tuple[str, ...] = ()
     torque: tuple[str, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
@@ -34,7 +37,7 @@ class Wishes:
     @property
     def own(self) -> bool:
         """Whether the run is to start or be driven otherwise than the gallery's."""
-        return bool(self.state or self.rates or self.torque)
+        return bool(self.state or self.near or self.rates or self.torque)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +84,35 @@ def _number(text: str, where: str, measured: str) -> float:
 
 
 def measures(model: Model) -> dict[str, str]:
-    """In what the joints of one coordinate, and single coordinates, are measured."""
-    found = {}
-    for t in model.topology.tree:
-        kind = t.joint.type
+    """In what the joints of one coordinate, single coordinates, and places of bodies are measured."""
+    places = (f"{owner}.{part}" for body in model.mechanism.bodies for owner in _owners(body) for part in PLACE)
+    found = {name: "rad" if PLACE.index(name.rpartition(".")[2]) > 2 else "m" for name in places}
+    for joint in model.mechanism.joints:
+        kind = joint.type
         if len(kind.q_names) == len(kind.units):
-            found |= dict(zip(model.q_names[t.q], kind.units, strict=True))
+            names = (f"{joint.name}.{part}" if part else joint.name for part in kind.q_names)
+            found |= dict(zip(names, kind.units, strict=True))
     return found
+
+
+def _owners(body: Body) -> tuple[str, ...]:
+    return body.name, *(f"{body.name}.{label}" for label in body.markers)
+
+
+def begin(subject: Subject, model: Model, wishes: Wishes) -> State:
+    """The state that was asked for; closed mechanisms are assembled, those of the gallery near where their own runs
+    begin."""
+    units = measures(model)
+    values, near = assignments(wishes.state, "--state", units), assignments(wishes.near, "--near", units)
+    rates = assignments(wishes.rates, "--rate", units)
+    if not model.topology.loops:
+        if near:
+            raise StateError(f"--near says how loops shall close, and {model.mechanism.name!r} has none; give --state")
+        return model.state(values, rates=rates)
+    if subject.entry is None or near:
+        return model.assemble(values, near=near, rates=rates)
+    start = begun(subject.entry, model)
+    return model.assemble(values, near=start, rates=rates) if values or rates else start
 
 
 def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
@@ -96,11 +121,9 @@ def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
     if subject.entry is not None and not wishes.own:
         duration = subject.entry.duration if wishes.duration is None else wishes.duration
         return subject.entry.run(model, duration, **options)
-    units = measures(model)
-    values, rates = assignments(wishes.state, "--state", units), assignments(wishes.rates, "--rate", units)
     torque = assignments(wishes.torque, "--torque", {}) or None
     duration = 5.0 if wishes.duration is None else wishes.duration
-    return model.simulate(model.state(values, rates=rates), duration, torque=torque, **options)
+    return model.simulate(begin(subject, model, wishes), duration, torque=torque, **options)
 
 
 def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
@@ -113,6 +136,8 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     notes += [f"warning: {warning.message}" for warning in heard]
     if subject.entry is not None and wishes.own:
         notes.append(f"from a start or under torques of your own, not as in the gallery ({subject.entry.story})")
+    elif model.topology.loops and not (subject.entry or wishes.state or wishes.near):
+        notes.append("from the way its loops close nearest to all joints at zero; --state and --near choose another")
     folder.mkdir(parents=True, exist_ok=True)
     points = subject.entry.points if subject.entry else ()
     files = [found.save(folder / "run.npz"), found.save(folder / "run.csv")]

@@ -8,6 +8,8 @@ from kempe.errors import FileError
 from kempe.gallery.entries import ENTRIES, Entry
 from kempe.mechanism.files import load
 from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import Model
+from kempe.model.state import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +36,8 @@ def subject(word: str) -> Subject:
     close = get_close_matches(word.lower(), ENTRIES, n=1)
     hint = f"did you mean {close[0]}?" if close else f"the gallery has {', '.join(ENTRIES)}"
     raise FileError(f"{word!r} is neither in the gallery nor a file; {hint}")
+
+
+def begun(entry: Entry, model: Model) -> State:
+    """Where the default run of a closed mechanism of the gallery begins."""
+    return entry.start(model) if entry.start is not None else entry.run(model, 1e-3).at(0.0)

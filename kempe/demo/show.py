@@ -1,162 +1,114 @@
-"""The demonstration itself: compile, simulate, draw, write a page."""
+"""The demonstration: a four-bar falls, an excavator digs by the forces that inverse dynamics asks for."""
 
-import base64
-import json
 import time
-from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape as plain
 
 import kempe as kp
-from kempe.demo.four_bar import FourBar
+from kempe.gallery.excavator import LENGTHS, dig, excavator
+from kempe.gallery.loops import four_bar
+from kempe.whole import write_whole
 
-STEP, DURATION = 5e-4, 5.0
-START = np.array([90 * kp.deg, 0.0])
-SWARM = 64
-
-
-@dataclass(frozen=True)
-class Motion:
-    """One run: times (n,), states (n, 2), points (n, 4, 2), energies (n,), loop gap (n, 2)."""
-
-    t: np.ndarray
-    x: np.ndarray
-    points: np.ndarray
-    kinetic: np.ndarray
-    potential: np.ndarray
-    gap: np.ndarray
-
-    @property
-    def energy_drift(self) -> float:
-        """The largest change of total energy, as a part of the largest kinetic energy."""
-        total = self.kinetic + self.potential
-        return float(np.abs(total - total[0]).max() / self.kinetic.max())
+FALL, DIG = 5.0, 8.0  # seconds
+FINE = 0.002  # seconds between the forces the excavator is given
+TOLERANCE = 1e-10
 
 
-def simulate(step: kp.Kernel, look: kp.Kernel, start: np.ndarray) -> Motion:
-    """A run of DURATION seconds from `start`, at fixed step."""
-    count = round(DURATION / STEP)
-    x = np.empty((count + 1, 2))
-    x[0] = start
-    for k in range(count):
-        step(x[k], STEP, out=x[k + 1])
-    return Motion(np.arange(count + 1) * STEP, x, *look(x))
+class Story:
+    """Lines of what happens, on the screen as it happens and on the page."""
+
+    def __init__(self, console: Console):
+        self.console, self.lines = console, [""]
+
+    def tell(self, what: str, text: str) -> None:
+        """A line, after a word that says what it is about."""
+        self.console.print(f"  [bold]{what:<10}[/] {plain(text)}", highlight=False, soft_wrap=True)
+        self.lines[-1] += f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>"
+
+    def chapter(self, title: str) -> None:
+        """What follows is about something else."""
+        self.console.print(f"[bold]{plain(title)}[/]", highlight=False)
+        self.lines.append("")
 
 
 def show(folder: Path, console: Console) -> None:
     """Everything `kempe demo` does."""
     folder.mkdir(parents=True, exist_ok=True)
-    begun = time.perf_counter()
-    linkage = FourBar()
-    program = linkage.dynamics()
-    console.print(f"[bold]{program.name}[/]: one loop, one freedom, the crank's angle")
-    console.print(
-        f"  traced     {kp.count(program).total} operations, {kp.count(program).sincos} of them sines and cosines"
-    )
-    dynamics, step, look = kp.Kernel(program), kp.Kernel(linkage.step()), kp.Kernel(linkage.look())
-    console.print(f"  compiled   {time.perf_counter() - begun:.2f} s for three kernels (or from the cache)")
-
-    begun = time.perf_counter()
-    motion = simulate(step, look, START)
-    spent = time.perf_counter() - begun
-    console.print(
-        f"  simulated  {DURATION:g} s of free fall in {spent * 1e3:.0f} ms\n"
-        f"             energy kept to {motion.energy_drift:.0e} of its peak, "
-        f"loop closed to {np.abs(motion.gap).max():.0e} m"
-    )
-
-    thetas = np.random.default_rng(0).uniform(0, 2 * np.pi, 1 << 16)
-    rates = np.zeros_like(thetas)
-    dynamics(thetas, rates)  # compiles the batch code
-    begun = time.perf_counter()
-    for _ in range(20):
-        dynamics(thetas, rates)
-    each = (time.perf_counter() - begun) / (20 * len(thetas))
-    console.print(f"  batch      {each * 1e9:.0f} ns per evaluation, {dynamics.lanes} states at a time on one core")
-
-    swarm = _swarm(step)
-    pictures = _draw(folder, linkage, motion, swarm)
-    page = folder / "index.html"
-    page.write_text(_page(linkage, motion, pictures), encoding="utf-8")
-    for path in (*pictures, page):
-        console.print(f"  wrote      {path}")
-
-
-def _swarm(step: kp.Kernel) -> np.ndarray:
-    """Many starts at once: states (steps, SWARM, 2)."""
-    x = np.column_stack([np.full(SWARM, -90 * kp.deg), np.linspace(0, 14, SWARM)])
-    states = [x]
-    for k in range(round(3.0 / STEP)):
-        x = step(x, STEP)
-        if k % 10 == 9:
-            states.append(x)
-    return np.array(states)
-
-
-def _draw(folder: Path, linkage: FourBar, motion: Motion, swarm: np.ndarray) -> list[Path]:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    paths = []
-
-    def save(figure, name: str) -> None:
-        paths.append(folder / name)
-        figure.savefig(paths[-1], dpi=130)
-        plt.close(figure)
-
-    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-    ghosts = motion.points[: round(0.9 / STEP) : round(0.06 / STEP)]
-    for k, points in enumerate(ghosts):
-        axes.plot(*points.T, "o-", color="tab:blue", alpha=0.12 + 0.3 * k / len(ghosts), lw=2, ms=3)
-    coupler_point = (motion.points[:, 1] + motion.points[:, 2]) / 2
-    axes.plot(*coupler_point.T, color="tab:red", lw=1, label="path of the coupler's middle")
-    axes.plot(*motion.points[0].T, "o-", color="black", lw=3, label="start, at rest")
-    axes.plot([0, linkage.ground], [0, 0], "^", color="0.4", ms=12, label="ground pivots")
-    axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title="Four-bar linkage in free fall, a pose every 0.06 s")
-    axes.legend(loc="lower right", fontsize=8)
-    save(figure, "linkage.png")
-
-    figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(7, 6), sharex=True, layout="constrained")
-    top.plot(motion.t, motion.x[:, 0] / kp.deg)
-    top.set(ylabel="crank angle [deg]")
-    middle.plot(motion.t, motion.kinetic, label="kinetic")
-    middle.plot(motion.t, motion.potential - motion.potential.min(), label="potential, above its least")
-    middle.set(ylabel="energy [J]")
-    middle.legend(fontsize=8)
-    total = motion.kinetic + motion.potential
-    bottom.plot(motion.t, total - total[0], color="tab:green")
-    bottom.set(ylabel="change of total [J]", xlabel="time [s]")
-    save(figure, "motion.png")
-
-    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-    for k in range(swarm.shape[1]):
-        angle = np.mod(swarm[:, k, 0] / kp.deg + 180, 360) - 180
-        angle[np.abs(np.diff(angle, append=angle[-1])) > 180] = np.nan
-        axes.plot(angle, swarm[:, k, 1], lw=0.7, color=plt.get_cmap("viridis")(k / swarm.shape[1]))
-    title = f"{swarm.shape[1]} starts at once, from slow (dark) to fast (light)"
-    axes.set(xlim=(-180, 180), xlabel="crank angle [deg]", ylabel="crank rate [rad/s]", title=title)
-    save(figure, "phase.png")
-    return paths
-
-
-def _page(linkage: FourBar, motion: Motion, pictures: list[Path]) -> str:
-    every = round(0.02 / STEP)
-    frames = json.dumps(np.round(motion.points[::every], 4).tolist(), separators=(",", ":"))
-    images = "\n".join(
-        f'<img alt="{path.stem}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
-        for path in pictures
-    )
+    story = Story(console)
+    files = [*_four_bar(folder, story), *_excavator(folder, story)]
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    facts = (
-        f"Free fall from rest, {DURATION:g} s. Energy kept to {motion.energy_drift:.0e} of its peak; "
-        f"loop closed to {np.abs(motion.gap).max():.0e} m. "
-        f"Bars: crank {linkage.crank:g} m, coupler {linkage.coupler:g} m, rocker {linkage.rocker:g} m, "
-        f"ground {linkage.ground:g} m."
+    page = template.replace("@FOUR-BAR@", story.lines[1]).replace("@EXCAVATOR@", story.lines[2])
+    files.append(write_whole(folder / "index.html", page))
+    console.print(f"wrote      {', '.join(path.name for path in files)}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"look at    {folder / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _four_bar(folder: Path, story: Story) -> list[Path]:
+    """Free fall from rest."""
+    story.chapter("A four-bar falls")
+    model = _understood(four_bar(), story)
+    start = model.assemble({"A": 90 * kp.deg}, near={"D": 70 * kp.deg})
+    with story.console.status("compiling; the integrator, once on a machine, takes half a minute"):
+        run = _quickest(model, start, FALL, None)
+    _timed(run, f"{FALL:g} s from rest with the crank up", story)
+    energy = run.energy
+    drift = np.abs(energy.total - energy.total[0]).max() / energy.kinetic.max()
+    story.tell(
+        "kept", f"energy to {drift:.0e} of the largest kinetic energy, the loop closed to {run.closure.max():.0e}"
     )
-    for mark, text in (("@FACTS@", facts), ("@FRAMES@", frames), ("@IMAGES@", images), ("@DT@", f"{every * STEP:g}")):
-        template = template.replace(mark, text)
-    return template
+    return _drawn(run, folder, "four-bar", ["coupler.pen"])
+
+
+def _excavator(folder: Path, story: Story) -> list[Path]:
+    """Inverse dynamics of a motion, then a run under the forces found."""
+    story.chapter("An excavator digs")
+    model = _understood(excavator(), story)
+    need = dig(model, DIG, output=FINE)
+    largest = ", ".join(f"{name} {np.abs(need.torque(name)).max() / 1000:.0f} kN" for name in LENGTHS)
+    story.tell("inverse", f"what the motion asks of the cylinders, at most: {largest}")
+    start, forces = need.at(0.0), kp.Table(need.t, need.u, between="cubic")
+    with story.console.status("compiling"):
+        run = _quickest(model, start, DIG, forces)
+    _timed(run, f"{DIG:g} s under just these forces, nothing else guiding it", story)
+    off = np.linalg.norm(run.point("bucket.tooth") - need.resample(run.t).point("bucket.tooth"), axis=1).max()
+    told = f"the tooth on the motion to {off * 1000:.2g} mm, all loops closed to {run.closure.max():.0e}"
+    story.tell("kept", told)
+    return _drawn(run, folder, "excavator", ["bucket.tooth"])
+
+
+def _understood(mechanism: kp.Mechanism, story: Story) -> kp.Model:
+    """What Kempe finds out by itself."""
+    begun = time.perf_counter()
+    moves = mechanism.mobility()
+    count, loops = len(moves.redundant), len(mechanism.topology().loops)
+    story.tell(
+        "mobility",
+        f"{loops} loop{'s' * (loops > 1)}, freedom {moves.freedom} by rank where counting gives {moves.gruebler}: "
+        f"{count} constraints are redundant",
+    )
+    model = mechanism.compile()
+    story.tell("equations", f"{model.why} ({time.perf_counter() - begun:.1f} s to find out)")
+    return model
+
+
+def _quickest(model: kp.Model, start: kp.State, duration: float, torque: kp.Table | None) -> kp.Trajectory:
+    """Of a few runs, all alike: the first compiles on its way, and other programs may have got in that of another."""
+    runs = [model.simulate(start, duration, torque=torque, tolerance=TOLERANCE) for _ in range(6)]
+    return min(runs, key=lambda run: run.statistics.seconds)
+
+
+def _timed(run: kp.Trajectory, what: str, story: Story) -> None:
+    spent, changes = run.statistics.seconds, run.statistics.changes
+    anew = f"; coordinates were chosen anew {changes} times on the way" if changes else ""
+    speed = f"{run.end / spent:.0f} simulated seconds per second"
+    story.tell("simulated", f"{what}, in {spent * 1000:.1f} ms once compiled: {speed}{anew}")
+
+
+def _drawn(run: kp.Trajectory, folder: Path, name: str, points: list[str]) -> list[Path]:
+    overview, strip, page = folder / f"{name}.png", folder / f"{name}-strip.png", folder / f"{name}.html"
+    run.plot("overview", overview)
+    return [overview, run.strip(strip, points=points), run.animate(page, points=points)]

@@ -4,7 +4,6 @@ from math import pi
 
 import numpy as np
 
-from kempe.control import motions
 from kempe.mechanism.bodies import Body, Hub
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
@@ -74,11 +73,15 @@ def squeezer_angles(state: State) -> tuple[np.ndarray, np.ndarray]:
     return np.array([state[name] for name in names]), np.array([state.rate(name) for name in names])
 
 
+def squeezer_start(model: Model) -> State:
+    """The published start."""
+    return squeezer_state(model, SQUEEZER_START.values())
+
+
 def squeeze(model: Model, duration: float, **options) -> Trajectory:
-    """One turn of the drive, from the published start."""
-    start = squeezer_state(model, SQUEEZER_START.values())
-    first = start["beta"]
-    return model.motion(motions.cycloidal({"beta": (first, first + 2 * pi)}, duration), start=start, **options)
+    """The published run: from rest, under a constant torque; the drive turns faster and faster."""
+    options = {"tolerance": 1e-10, "output": 1e-4, **options}
+    return model.simulate(squeezer_start(model), duration, torque={"beta": SQUEEZER_TORQUE}, **options)
 
 
 # ---- a row of four-bars ----------------------------------------------------------------------------------
@@ -107,8 +110,11 @@ def parallel_bars(model: Model, angle: float, rate: float = 0.0) -> State:
     return model.assemble({"foot0": angle}, near=near, rates={"foot0": rate})
 
 
-def rock(model: Model, duration: float, **options) -> Trajectory:
-    """From 30 degrees to 150 and back, short of where all bars lie in one line."""
-    low, high = pi / 6, 5 * pi / 6
-    there, back = (motions.cycloidal({"foot0": ends}, duration / 2) for ends in ((low, high), (high, low)))
-    return model.motion(there.then(back), start=parallel_bars(model, low), **options)
+def upright_bars(model: Model) -> State:
+    """The published start: uprights upright, their tops at 1 m/s."""
+    return parallel_bars(model, pi / 2, rate=1.0)
+
+
+def tumble(model: Model, duration: float, **options) -> Trajectory:
+    """Free fall, over and over; twice a turn all bars lie in one line, and the run goes through."""
+    return model.simulate(upright_bars(model), duration, **{"singular": "cross", **options})

@@ -7,6 +7,7 @@ from typing import Protocol
 from kempe.gallery import benchmarks, excavator, linkages, loops, parallel, puma, trees
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
+from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 
@@ -21,6 +22,7 @@ class Entry:
     """A mechanism of the gallery.
 
     run: its default run, `duration` seconds of it; story: what happens in it. points: markers whose paths are drawn.
+    start: where that run begins, for closed mechanisms whose run has to be integrated to know more.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Entry:
     duration: float
     story: str
     points: tuple[str, ...] = ()
+    start: Callable[[Model], State] | None = None
 
 
 ENTRIES = {
@@ -82,7 +85,7 @@ ENTRIES = {
             excavator.excavator,
             excavator.dig,
             8.0,
-            "reaches out, draws the bucket in, and lifts it",
+            "reaches out, draws the bucket in, and lifts it: the forces of its cylinders",
             ("bucket.tooth",),
         ),
         Entry(
@@ -92,7 +95,7 @@ ENTRIES = {
             loops.four_bar,
             loops.turn_crank,
             4.0,
-            "one turn of the crank",
+            "one turn of the crank, and the torque it takes",
             ("coupler.pen",),
         ),
         Entry(
@@ -102,7 +105,7 @@ ENTRIES = {
             loops.five_bar,
             loops.draw,
             20.0,
-            "its motors follow eq. 38",
+            "its motors follow eq. 38: their torques",
             ("left lower.end",),
         ),
         Entry(
@@ -112,7 +115,7 @@ ENTRIES = {
             loops.scissor_lift,
             loops.lift,
             4.0,
-            "its shoe is drawn in and let out again",
+            "its shoe is drawn in and let out again: the force that takes",
         ),
         Entry(
             "slider-crank",
@@ -121,7 +124,7 @@ ENTRIES = {
             loops.slider_crank,
             loops.turn_engine,
             4.0,
-            "two turns of the crank",
+            "two turns of the crank, and the torque they take",
         ),
         Entry(
             "3-rrr",
@@ -130,7 +133,7 @@ ENTRIES = {
             loops.three_rrr,
             loops.sway,
             4.0,
-            "its three motors swing, a third of a period apart",
+            "its three motors swing, a third of a period apart: their torques",
             ("platform.origin",),
         ),
         Entry(
@@ -140,7 +143,7 @@ ENTRIES = {
             loops.stewart,
             loops.heave,
             4.0,
-            "its legs swing in pairs",
+            "its legs swing in pairs: their forces",
             ("platform.origin",),
         ),
         Entry(
@@ -149,9 +152,10 @@ ENTRIES = {
             "the multibody benchmarks, problem A04",
             loops.bricard,
             loops.fold,
-            6.0,
-            "it folds and unfolds",
+            10.0,
+            "falls from rest, folds and comes back; the published run",
             ("bar3.end",),
+            loops.along_a_cube,
         ),
         Entry(
             "sarrus",
@@ -160,7 +164,7 @@ ENTRIES = {
             loops.sarrus,
             loops.raise_table,
             4.0,
-            "the table goes up and down",
+            "the table goes up and down: the torque that takes",
             ("table.origin",),
         ),
         Entry(
@@ -170,7 +174,7 @@ ENTRIES = {
             linkages.wang_four_bar,
             linkages.turn_wang,
             4.0,
-            "one turn of the crank, from the paper's start",
+            "one turn of the crank, from the paper's start, and the torque it takes",
             ("coupler.middle",),
         ),
         Entry(
@@ -180,7 +184,7 @@ ENTRIES = {
             linkages.watt,
             linkages.turn_watt,
             4.0,
-            "one turn of the crank",
+            "one turn of the crank, and the torque it takes",
             ("upper.end",),
         ),
         Entry(
@@ -190,7 +194,7 @@ ENTRIES = {
             linkages.stephenson,
             linkages.turn_stephenson,
             4.0,
-            "one turn of the crank",
+            "one turn of the crank, and the torque it takes",
             ("coupler.pen",),
         ),
         Entry(
@@ -200,7 +204,7 @@ ENTRIES = {
             linkages.leg,
             linkages.step,
             4.0,
-            "one turn of the crank: the foot goes straight, and back in an arc under that",
+            "one turn of the crank: the foot goes straight, and back in an arc under that; the torque it takes",
             ("link6.end",),
         ),
         Entry(
@@ -210,7 +214,7 @@ ENTRIES = {
             linkages.carpet_scraper,
             linkages.scrape,
             4.0,
-            "one turn of the crank: a straight stroke, and back in an arc under that",
+            "one turn of the crank: a straight stroke, and back in an arc under that; the torque it takes",
             ("link6.end",),
         ),
         Entry(
@@ -220,7 +224,7 @@ ENTRIES = {
             linkages.jansen,
             linkages.walk,
             4.0,
-            "one turn of the crank is one step",
+            "one turn of the crank is one step; the torque it takes",
             ("foot.toe",),
         ),
         Entry(
@@ -229,19 +233,21 @@ ENTRIES = {
             "Test Set for Initial Value Problems; multibody benchmarks, problem A03",
             benchmarks.andrews_squeezer,
             benchmarks.squeeze,
-            4.0,
-            "one turn of the drive, from the published start",
+            0.03,
+            "the published run: 0.033 N m turn the drive faster and faster, 30 ms",
             ("K2.F",),
+            benchmarks.squeezer_start,
         ),
         Entry(
             "n-four-bar",
             "two four-bars side by side, with more freedom wherever they lie flat",
             "the multibody benchmarks, problem A02",
             benchmarks.n_four_bar,
-            benchmarks.rock,
-            4.0,
-            "the uprights rock from 30 to 150 degrees and back",
+            benchmarks.tumble,
+            10.0,
+            "tumbles freely, over and over, and crosses the singular pose twice a turn; the published run",
             ("upright0.end",),
+            benchmarks.upright_bars,
         ),
         Entry(
             "gough-stewart",
@@ -250,7 +256,7 @@ ENTRIES = {
             parallel.gough_stewart,
             parallel.tilt_and_rise,
             6.0,
-            "from the paper's start up, down and back",
+            "from the paper's start up, down and back: the forces of its legs",
             ("platform.origin",),
         ),
         Entry(
@@ -260,7 +266,7 @@ ENTRIES = {
             parallel.delta,
             parallel.pick_and_place,
             4.0,
-            "picks, places, and goes back",
+            "picks, places, and goes back: the torques of its motors",
             ("hand.origin",),
         ),
     )

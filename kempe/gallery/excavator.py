@@ -3,6 +3,7 @@
 import numpy as np
 
 from kempe.control import motions
+from kempe.gallery.driven import driven
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
@@ -44,4 +45,4 @@ def dig(model: Model, duration: float, **options) -> Trajectory:
     times = [duration * k / 4 for k in range(5)]
     points: dict[str, list[float]] = dict(zip(LENGTHS, map(list, zip(*lengths, strict=True)), strict=True))
     start = model.assemble(dict(zip(hinges, poses[0].tolist(), strict=True)), branch={"link pin": -1})
-    return model.motion(motions.spline(points, times, ends="rest"), start=start, **options)
+    return driven(model, motions.spline(points, times, ends="rest"), start, **options)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import pi
 
 from kempe.control import motions
+from kempe.gallery.driven import driven
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
@@ -16,7 +17,7 @@ Near = Mapping[str, float]
 def _turn(model: Model, duration: float, first: float, near: Near, **options) -> Trajectory:
     """One turn of hinge `crank`, with its ends at rest."""
     start = model.assemble({"crank": first}, near=near)
-    return model.motion(motions.cycloidal({"crank": (first, first + 2 * pi)}, duration), start=start, **options)
+    return driven(model, motions.cycloidal({"crank": (first, first + 2 * pi)}, duration), start, **options)
 
 
 # ---- paper 5 ---------------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
-"""Closed mechanisms with their default motions: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard, Sarrus."""
+"""Closed mechanisms with their default runs: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard, Sarrus."""
 
 from math import pi
 
 import numpy as np
 
 from kempe.control import motions
+from kempe.gallery.driven import driven
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
+from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 DOWN = (0.0, -9.81, 0.0)
@@ -31,7 +33,7 @@ def four_bar() -> Mechanism:
 def turn_crank(model: Model, duration: float, **options) -> Trajectory:
     """One turn, with its ends at rest."""
     start = model.assemble({"A": pi / 2}, near={"D": 70 * pi / 180})
-    return model.motion(motions.cycloidal({"A": (pi / 2, 5 * pi / 2)}, duration), start=start, **options)
+    return driven(model, motions.cycloidal({"A": (pi / 2, 5 * pi / 2)}, duration), start, **options)
 
 
 def slider_crank() -> Mechanism:
@@ -49,7 +51,7 @@ def slider_crank() -> Mechanism:
 def turn_engine(model: Model, duration: float, **options) -> Trajectory:
     """Two turns of the crank."""
     start = model.assemble({"A": 0.0}, near={"rail": 0.45})
-    return model.motion(motions.cycloidal({"A": (0.0, 4 * pi)}, duration), start=start, **options)
+    return driven(model, motions.cycloidal({"A": (0.0, 4 * pi)}, duration), start, **options)
 
 
 def three_rrr() -> Mechanism:
@@ -77,7 +79,7 @@ def sway(model: Model, duration: float, **options) -> Trajectory:
         )
         for k, phase in ((1, 0.0), (2, 2 * pi / 3), (3, 4 * pi / 3))
     ]
-    return model.motion(swings[0] & swings[1] & swings[2], start=start, **options)
+    return driven(model, swings[0] & swings[1] & swings[2], start, **options)
 
 
 def stewart() -> Mechanism:
@@ -107,7 +109,7 @@ def heave(model: Model, duration: float, **options) -> Trajectory:
         )
         legs = one if legs is None else legs & one
     assert legs is not None
-    return model.motion(legs, start=start, **options)
+    return driven(model, legs, start, **options)
 
 
 def bricard() -> Mechanism:
@@ -134,11 +136,14 @@ def _along(direction: np.ndarray) -> np.ndarray:
     return np.column_stack([x, y, np.cross(x, y)])
 
 
+def along_a_cube(model: Model) -> State:
+    """The published start: bars along the edges of a cube."""
+    return model.assemble({"J1": 0.0})
+
+
 def fold(model: Model, duration: float, **options) -> Trajectory:
-    """The first hinge opens by 1 rad and closes again."""
-    start = model.assemble({"J1": 0.0})
-    there, back = (motions.cycloidal({"J1": ends}, duration / 2) for ends in ((0.0, 1.0), (1.0, 0.0)))
-    return model.motion(there.then(back), start=start, **options)
+    """Free fall from rest."""
+    return model.simulate(along_a_cube(model), duration, **options)
 
 
 def sarrus() -> Mechanism:
@@ -162,7 +167,7 @@ def raise_table(model: Model, duration: float, **options) -> Trajectory:
     near = {"foot x": low, "knee x": -2.1, "head x": 1.2, "foot y": -low, "knee y": 2.1, "head y": -1.2}
     start = model.assemble({"foot x": low}, near=near)
     there, back = (motions.cycloidal({"foot x": ends}, duration / 2) for ends in ((low, high), (high, low)))
-    return model.motion(there.then(back), start=start, **options)
+    return driven(model, there.then(back), start, **options)
 
 
 def five_bar() -> Mechanism:
@@ -186,7 +191,7 @@ def draw(model: Model, duration: float, **options) -> Trajectory:
     near = {"left elbow": -1.2, "right elbow": -2.6 - np.pi / 6}
     start = model.assemble(dict(zip(("left", "right"), first.tolist(), strict=True)), near=near)
     ends = {name: (a, b) for name, a, b in zip(("left", "right"), first.tolist(), last.tolist(), strict=True)}
-    return model.motion(motions.cycloidal(ends, duration), start=start, **options)
+    return driven(model, motions.cycloidal(ends, duration), start, **options)
 
 
 def scissor_lift() -> Mechanism:
@@ -209,4 +214,4 @@ def lift(model: Model, duration: float, **options) -> Trajectory:
     """The shoe is drawn in and let out again."""
     start = model.assemble({"floor": 0.95}, near={"foot": 0.32, "cross": 2.5, "deck pin": -2.82, "slide pin": -0.32})
     there, back = (motions.cycloidal({"floor": ends}, duration / 2) for ends in ((0.95, 0.5), (0.5, 0.95)))
-    return model.motion(there.then(back), start=start, **options)
+    return driven(model, there.then(back), start, **options)

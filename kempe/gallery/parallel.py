@@ -3,6 +3,7 @@
 import numpy as np
 
 from kempe.control import motions
+from kempe.gallery.driven import driven
 from kempe.mechanism.bodies import Cylinder
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
@@ -60,7 +61,7 @@ def tilt_and_rise(model: Model, duration: float, **options) -> Trajectory:
     states = [gough_stewart_at(model, *pose) for pose in ways]
     points = {f"leg{k}": [state[f"leg{k}"] for state in states] for k in LEGS}
     times = [duration * k / 3 for k in range(4)]
-    return model.motion(motions.spline(points, times, ends="rest"), start=states[0], **options)
+    return driven(model, motions.spline(points, times, ends="rest"), states[0], **options)
 
 
 # ---- Delta -----------------------------------------------------------------------------------------------
@@ -132,4 +133,4 @@ def pick_and_place(model: Model, duration: float, **options) -> Trajectory:
     angles = np.array([delta_angles(place) for place in (*half, *half[-2::-1])])
     points = {f"motor{k + 1}": angles[:, k].tolist() for k in range(3)}
     times = np.linspace(0.0, duration, len(angles)).tolist()
-    return model.motion(motions.spline(points, times, ends="rest"), start=delta_at(model, half[0]), **options)
+    return driven(model, motions.spline(points, times, ends="rest"), delta_at(model, half[0]), **options)

@@ -130,8 +130,10 @@ class Coordinates:
 
     def efforts(self, values: Mapping) -> np.ndarray:
         """Efforts of the actuated freedoms (nu) by joint name; joints left out get none."""
-        full = by_name(values, self.slices("v"), np.zeros(self.nv), "tau")
-        idle = [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self.driven.tolist())]
+        known = {name: value for name, value in values.items() if name not in self.cut}
+        full = by_name(known, self.slices("v"), np.zeros(self.nv), "tau")
+        idle = [name for name in values if name in self.cut]  # no joint with an actuator is cut
+        idle += [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self.driven.tolist())]
         if idle:
             raise StateError(f"tau: {', '.join(idle)} is not actuated; declare the joint with actuated=True")
         return full[self.driven]

@@ -2,8 +2,9 @@
 
 The state is that of the whole tree, so another choice of coordinates is another address of native code, nothing else.
 Where a choice fades, a better one for the state at hand is compiled in the background, and the old one goes on; where
-it is about to fail before that is ready, the dense way takes over. Where no choice helps, the loops themselves are
-singular: the mechanism gains a freedom.
+it is about to fail before that is ready, the dense way takes over. That one is compiled in the background too, but
+after the choice that is wanted first: until it is there, runs wait for the choice. Where no choice helps, the loops
+themselves are singular: the mechanism gains a freedom.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +19,7 @@ from kempe.model.model import Model
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
-from kempe.simulate.system import Setting, System, system
+from kempe.simulate.system import Setting, System, ready, system
 
 FADING = 0.1  # fitness at which another choice is sought
 WEAK = 0.02  # fitness below which a step is not taken
@@ -51,6 +52,12 @@ class Choices:
     _coming: "Future[System] | None" = None
     _tried: Choice | None = None
     _stepped: int = -1
+    _dense: "Future[System] | None" = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is being compiled, so that it is worth looking often."""
+        return self._coming is not None
 
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
         """The system to begin with, and its scales."""
@@ -109,6 +116,8 @@ class Choices:
             machine.use(machine.system, scales(model, machine.p, choice, before))
             machine.m[at.WEAK_BELOW] *= 0.1
             return True
+        if self._coming is not None and self._tried is not None and fitness(model, self._tried, before) > fit / BETTER:
+            choice = self._tried  # nearly as good, and begun already
         self._change(machine, choice)
         return True
 
@@ -144,7 +153,7 @@ class Choices:
         """To another choice, where it is compiled, and else to the dense way until it is."""
         self._ask(choice)
         assert self._coming is not None
-        if self._coming.done():
+        if self._coming.done() or not ready(self.model, self.setting, None):  # the dense way would be there later still
             self._take(machine, self._coming.result())
             self._coming = None
         else:
@@ -188,6 +197,8 @@ class Choices:
             return
         self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="kempe")
         self._coming, self._tried = self._pool.submit(system, self.model, self.setting, choice), choice
+        if self._dense is None and not ready(self.model, self.setting, None):
+            self._dense = self._pool.submit(system, self.model, self.setting, None)
 
     def _take(self, machine: Machine, found: System) -> None:
         assert found.choice is not None

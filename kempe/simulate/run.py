@@ -30,6 +30,7 @@ AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes 
 BETWEEN = 0.05  # of the tolerance, for steps: what is interpolated between them is as much worse
 PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
+FEW = 20  # steps between looks for other coordinates that are being compiled
 
 
 def simulate(
@@ -151,7 +152,9 @@ class _Run:
             self._note()
         while True:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
-            how = machine.advance(until, 1 if self.every_step or machine.w[at.CROSSING] else budget)
+            waiting = self.choices is not None and self.choices.waiting
+            single = self.every_step or machine.w[at.CROSSING]
+            how = machine.advance(until, 1 if single else min(budget, FEW) if waiting else budget)
             if self.every_step and machine.w[at.STEPS] > steps and how != at.EVENT:
                 self._note()
             if how == at.REACHED and sampled is not None and machine.t < self.end:
@@ -174,6 +177,8 @@ class _Run:
                     self._choose()
                 bar.show(machine.t)
                 spent = time.perf_counter() - looked
+                if waiting:
+                    continue
                 budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
             else:
                 self.outcome = ending(self.model, machine, how, self.end, states=self.z_names)

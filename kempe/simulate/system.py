@@ -58,10 +58,8 @@ class Setting:
 def system(model: Model, setting: Setting, choice: Choice | None = None) -> System:
     """The system of a model, remembered as long as the model lives; for loops, with generalized coordinates, or for the
     dense way."""
-    known = model.compiled.setdefault("systems", {})
-    if not model.limits:
-        setting = replace(setting, stops=None)
-    key = setting, choice
+    known, key = model.compiled.setdefault("systems", {}), _key(model, setting, choice)
+    setting = key[0]
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
@@ -80,6 +78,15 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
             choice,
         )
     return known[key]
+
+
+def ready(model: Model, setting: Setting, choice: Choice | None) -> bool:
+    """Whether that system has been compiled."""
+    return _key(model, setting, choice) in model.compiled.get("systems", {})
+
+
+def _key(model: Model, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
+    return setting if model.limits else replace(setting, stops=None), choice
 
 
 def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> Kernel | None:

@@ -15,6 +15,7 @@ function app() {
   root.classList.toggle("still", still);
   const show = { traces: true, arrows: true, joints: true, axes: false, ratio: 1, trace: [] };
   let time = start, playing = false, speed = 1, dirty = true, before = 0, hovered = null, pose = null;
+  const digits = still ? 2 : Math.max(2, Math.ceil(2 - Math.log10(end - start)));
   const changed = () => { dirty = true; };
   const view = camera(canvas, look, world.cloud, changed), charts = plots(byId("plots"), data.panels, times, t => seek(t));
   if (gl) {
@@ -99,7 +100,7 @@ function app() {
       draw();
       charts.move(time, world.find(time));
       byId("time").value = String(still ? 0 : (time - start) / (end - start));
-      byId("clock").textContent = `${time.toFixed(2)} s`;
+      byId("clock").textContent = `${time.toFixed(digits)} s`;
       if (!kempe.ready) kempe.ready = true;
     }
     requestAnimationFrame(tick);
@@ -107,7 +108,12 @@ function app() {
 
   byId("play").onclick = () => play(!playing);
   byId("time").oninput = event => seek(start + (end - start) * Number(event.target.value));
-  byId("speed").onchange = event => { speed = Number(event.target.value); };
+  const pace = byId("speed"), nudge = Math.min(1 / 30, (end - start) / 100);
+  if (!still && end - start < 1) {  // what is over in an instant is played slowly
+    pace.value = [0.1, 0.01].find(x => (end - start) / x >= 2) || "0.001";
+    speed = Number(pace.value);
+  }
+  pace.onchange = event => { speed = Number(event.target.value); };
   byId("theme").onclick = () => { root.dataset.theme = theme() === "dark" ? "light" : "dark"; charts.repaint(); changed(); };
   darkScheme.addEventListener("change", () => { charts.repaint(); changed(); });
   for (const name of ["face", "iso"]) byId(name).onclick = () => view.choose(name);
@@ -127,7 +133,7 @@ function app() {
   byId("traces").parentElement.hidden = !data.traces.length;
   byId("arrows").parentElement.hidden = !data.arrows.length;
   const keys = {
-    " ": () => play(!playing), ArrowLeft: () => seek(time - 1 / 30), ArrowRight: () => seek(time + 1 / 30),
+    " ": () => play(!playing), ArrowLeft: () => seek(time - nudge), ArrowRight: () => seek(time + nudge),
     Home: () => seek(start), End: () => seek(end), r: () => view.reset(), f: () => view.choose("face"), i: () => view.choose("iso"),
     d: () => byId("theme").click(), t: () => byId("traces").click(), a: () => byId("arrows").click(),
     j: () => byId("joints").click(), x: () => byId("axes").click(), l: () => byId("loop").click(),

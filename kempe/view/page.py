@@ -25,6 +25,7 @@ from kempe.whole import write_whole
 SCRIPTS = ("math.js", "meshes.js", "render.js", "stage.js", "plots.js", "camera.js", "app.js")
 SLOW, FAST = 30.0, 100.0  # frames per second: as many as ROOM bytes hold, between these
 ROOM = 60_000
+BRIEF = 200  # frames at least, also of runs that are over in an instant
 FRAMES = 18_000  # ten minutes at 30 frames per second; longer runs have fewer per second
 CURVES = 12  # in a plot
 
@@ -75,7 +76,7 @@ def animate(
         "panels": panels,
         **_drawn(seen),
     }
-    facts = [f"{t[-1] - t[0]:.4g} s", _count(len(seen.bodies) - 1, "body", "bodies"), _count(model.nv, "freedom")]
+    facts = [f"{t[-1] - t[0]:.4g} s", _count(len(seen.bodies) - 1, "body", "bodies"), _count(model.dof, "freedom")]
     outcome = str(run.outcome or "").strip()
     words = " · ".join([*facts, *([outcome] if outcome else [])])
     name = title if title is not None else model.mechanism.name
@@ -96,7 +97,7 @@ def sampled(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     if duration <= 0:
         return t[-1:], q[-1:], v[-1:], u[-1:]
     each = (14 * len(model.mechanism.bodies) + 2 * (model.nq + model.nv + 2 * model.nu + 3)) * 4 / 3
-    rate = float(np.clip(ROOM / (each * duration), SLOW, FAST))
+    rate = max(float(np.clip(ROOM / (each * duration), SLOW, FAST)), BRIEF / duration)
     grid = np.linspace(t[0], t[-1], int(np.clip(np.ceil(rate * duration), 1, FRAMES)) + 1)
     if np.diff(t).max() <= 1.5 * (grid[1] - grid[0]):
         rows = np.unique(np.abs(np.searchsorted(t, grid - (grid[1] - grid[0]) / 2)).clip(0, len(t) - 1))

@@ -1,0 +1,148 @@
+"""Dynamics of closed loops against Pinocchio, in one run: one evaluation, a free fall, a change of coordinates."""
+
+import time
+from functools import partial
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from benchmarks.compiler import STATES, Row, fresh_cache
+from benchmarks.peers import Peer
+from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved
+from kempe.analyze.choosing import fitness
+from kempe.gallery.entries import ENTRIES
+from kempe.gallery.loops import four_bar
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.simulate.choices import best_at
+from kempe.simulate.system import Setting, system
+
+WANTED = {"four-bar": 25, "3-rrr": 15, "stewart": 12}  # times as fast, inside compiled code
+FALL, TOLERANCE = 5.0, 1e-8
+
+
+def evaluations() -> list[Row]:
+    """Forward dynamics at one state, over and over; Pinocchio's faster way, called from Python."""
+    rows = []
+    for name, wanted in WANTED.items():
+        entry = ENTRIES[name]
+        model = entry.build().compile()
+        run = entry.run(model, entry.duration)
+        state, tau = run.at(0.3 * run.end), model.spread(run.u[0])
+        peer = Peer(model)
+        q, v, effort = peer.q(state.q), peer.v(state.v), peer.v(tau)
+        ours = peer.v(model.forward_dynamics(state.q, state.v, run.u[0]))
+        for theirs in (peer.solve, peer.lcaba):
+            off = np.abs(theirs(q, v, effort) - ours).max() / np.abs(ours).max()
+            assert off < 1e-5, (name, theirs.__name__, off)
+        kernel, count = model.kernel("forward_dynamics"), STATES // 4
+        many = [np.tile(x, (STATES, 1)) for x in (state.q, state.v, tau)]
+        outputs = [np.empty((STATES, model.nv)), np.empty(STATES)]
+        actions = {
+            "compiled": partial(CompiledLoop(kernel, state.q, state.v, tau), STATES),
+            "batch": CompiledBatch(kernel, many, outputs),
+            "python": _called(partial(model.forward_dynamics, state.q, state.v, run.u[0], check=False), count),
+            "constraintDynamics": _called(partial(peer.solve, q, v, effort), count),
+            "lcaba": _called(partial(peer.lcaba, q, v, effort), count),
+        }
+        each = {"compiled": STATES, "batch": STATES}
+        spent = {key: x / each.get(key, count) * 1e6 for key, x in interleaved(actions).items()}
+        quicker = min(("constraintDynamics", "lcaba"), key=lambda key: spent[key])
+        best = spent[quicker]
+        rows.append(
+            Row(
+                f"{name}, forward dynamics, {model.counts.total} operations",
+                f"{spent['compiled']:.2f} us; pin.constraintDynamics {spent['constraintDynamics']:.1f} us, "
+                f"pin.lcaba {spent['lcaba']:.1f} us",
+            )
+        )
+        ratio = best / spent["compiled"]
+        against = f"against pin.{quicker} from Python"
+        rows.append(Row(f"  in a compiled loop, {against}", f"{ratio:.0f} x", f"at least {wanted} x", ratio >= wanted))
+        rows.append(Row(f"  in batches on one core, {against}", f"{best / spent['batch']:.0f} x"))
+        rows.append(Row(f"  from Python, {against}", f"{best / spent['python']:.1f} x"))
+    return rows
+
+
+def _called(action, count: int):
+    return lambda: [action() for _ in range(count)]
+
+
+def falling() -> list[Row]:
+    """The four-bar from rest, the same method and tolerance in SciPy around Pinocchio, which does not close loops
+    again as it goes."""
+    model = four_bar().compile()
+    state = model.assemble({"A": np.pi / 2}, near={"D": 1.2})
+    peer = Peer(model)
+    zero, n = np.zeros(model.nv), model.nv
+    start = np.concatenate([peer.q(state.q), zero])
+    grid = np.linspace(0.0, FALL, 501)
+
+    def right_hand_side(t, y):
+        return np.concatenate([y[n:], peer.solve(y[:n], y[n:], zero)])
+
+    def theirs(tolerance=TOLERANCE):
+        return solve_ivp(right_hand_side, (0.0, FALL), start, "DOP853", grid, rtol=tolerance, atol=tolerance)
+
+    ours = partial(model.simulate, state, FALL, tolerance=TOLERANCE, output=grid)
+    run, reference = ours(), theirs()
+    exact = model.simulate(state, FALL, tolerance=1e-12, output=grid)
+    error = np.abs(run.q - exact.q).max()
+
+    def turned(found) -> np.ndarray:
+        return (found.y[:n].T * peer.signs)[:, np.argsort(peer.v_order)]
+
+    def off(found) -> float:
+        return float(np.abs(turned(found) - exact.q).max())
+
+    as_exact = next(x for x in 10.0 ** -np.arange(8.0, 13.5, 0.5) if off(theirs(x)) <= error or x < 1e-12)
+    actions = {"kempe": ours, "pin": theirs, "as exact": partial(theirs, as_exact)}
+    spent = interleaved(actions, repeat=9)
+    ratio, fair = (spent[key] / spent["kempe"] for key in ("pin", "as exact"))
+    open_by = np.abs(model.residual(turned(reference))).max()
+    return [
+        Row(
+            f"four-bar, {FALL:g} s of free fall at 1e-8, {run.statistics.evaluations} evaluations",
+            f"{spent['kempe'] * 1e3:.1f} ms; pin in SciPy {spent['pin'] * 1e3:.0f} ms",
+        ),
+        Row("  against pin.constraintDynamics in SciPy's DOP853", f"{ratio:.0f} x", "at least 30 x", ratio >= 30),
+        Row(
+            "  loop open by at most (lengths over the mechanism's size)",
+            f"{run.closure.max():.0e}; pin in SciPy {open_by:.0e}",
+            "at most 1e-12",
+            bool(run.closure.max() <= 1e-12),
+        ),
+        Row("  largest error of an angle", f"{error:.0e}; pin in SciPy {off(reference):.0e} rad"),
+        Row(f"  against the same at {as_exact:.0e}, where it is as exact", f"{fair:.0f} x"),
+    ]
+
+
+def changing() -> list[Row]:
+    """Other coordinates for the state at hand, as a run asks for them where its own fade."""
+    rows = []
+    for name in ("four-bar", "excavator", "stewart"):
+        entry = ENTRIES[name]
+        model = entry.build().compile()
+        state = _faded(model, entry)
+        best_at(model, state.q)
+        spent = interleaved({"choose": partial(best_at, model, state.q)})["choose"] * 1e3
+        choice = best_at(model, state.q)[0]
+        setting = Setting(None, model.nu, None)
+        with fresh_cache():
+            begun = time.perf_counter()
+            system(model, setting, choice)
+            cold = time.perf_counter() - begun
+        rows.append(
+            Row(f"{name}: coordinates chosen anew", f"{spent:.1f} ms; compiled in the background, cold, {cold:.1f} s")
+        )
+    return rows
+
+
+def _faded(model: Model, entry) -> State:
+    """Where, along the default run, the first choice suits worst."""
+    run = entry.run(model, entry.duration)
+    fits = [fitness(model, model.choice, q) for q in run.q[::10]]
+    return State(model, run.q[::10][int(np.argmin(fits))], np.zeros(model.nv))
+
+
+SECTIONS = (evaluations, falling, changing)
