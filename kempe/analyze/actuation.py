@@ -29,7 +29,7 @@ def shared(model: Model, s: np.ndarray, needed: np.ndarray, weights, bounds) -> 
         for row in np.flatnonzero(suspicious):
             _check_control(model, s[row])
         return found
-    root = np.sqrt(_weights(model, weights))
+    root = np.sqrt(weights_of(model, weights))
     low, high = _bounds(model, bounds)
     return np.array([_share(model, each, wanted, root, low, high) for each, wanted in zip(s, needed, strict=True)])
 
@@ -98,7 +98,8 @@ def _check_control(model: Model, s: np.ndarray) -> None:
         )
 
 
-def _weights(model: Model, weights) -> np.ndarray:
+def weights_of(model: Model, weights) -> np.ndarray:
+    """One for each actuated freedom, by name or in order; ones where nothing is given."""
     given = np.ones(model.nv)
     if isinstance(weights, Mapping):
         given = by_name(weights, model.slices("v"), given, "weights")[model.driven]

@@ -38,7 +38,9 @@ def scales_of(model: Model) -> Scales:
         units = [unit for t in model.topology.tree for unit in t.joint.type.units]
         columns = np.array([1.0 if unit == "rad" else size for unit in units])
         norms = np.linalg.norm(model.loop_rows(samples) * columns, axis=2).max(axis=0, initial=0.0)
-        model.compiled["closure scales"] = Scales(np.where(norms > 0, norms, 1.0), columns, samples)
+        # Rows that vanish, as those of a loop that stays in its plane, are rounding: scaled up they would be chosen.
+        real = norms > NOTHING * norms.max(initial=0.0)
+        model.compiled["closure scales"] = Scales(np.where(real, norms, 1.0), columns, samples)
     return model.compiled["closure scales"]
 
 

@@ -32,7 +32,7 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if vdot.ndim == 1:
         return numeric(model, q, v, tau, p)
     for row in np.flatnonzero(~(fit > FIT)).tolist():
-        vdot[row] = numeric(model, *(_row(x, row) for x in (q, v, tau, p)))
+        vdot[row] = numeric(model, *(row_of(x, row) for x in (q, v, tau, p)))
     return vdot
 
 
@@ -46,7 +46,7 @@ def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
             else settle(model, np.asarray(q, dtype=float), np.asarray(v, dtype=float))
         )
     for row in np.flatnonzero(~(left <= LEFT)).tolist():
-        closed_q[row], closed_v[row] = settle(model, _row(q, row), _row(v, row))
+        closed_q[row], closed_v[row] = settle(model, row_of(q, row), row_of(v, row))
     return closed_q, closed_v
 
 
@@ -66,7 +66,7 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
         return shared(model, w[model.driven][None], needed[None], weights, bounds)[0]
     if not (fit > FIT).all():
         for row in np.flatnonzero(~(fit > FIT)).tolist():
-            w[row] = allowed(model, _row(q, row), _row(p, row))[0]
+            w[row] = allowed(model, row_of(q, row), row_of(p, row))[0]
         needed = np.einsum("nij,ni->nj", w, model.generalized_forces(q, v, a, p))
     return shared(model, w[:, model.driven], needed, weights, bounds)
 
@@ -101,23 +101,29 @@ def numeric(model: Model, q, v, tau, p=None) -> np.ndarray:
 
 
 def allowed(model: Model, q, p=None, gamma=None) -> tuple[np.ndarray, np.ndarray]:
-    """W, as columns, and g; lengths are measured by the mechanism's size."""
+    """W, as columns, and g."""
+    w, back = spaces(model, model.closure(q, p=p)[1])
+    return w, np.zeros(model.nv) if gamma is None else back @ gamma
+
+
+def spaces(model: Model, rows: np.ndarray, held: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """What rows of the loops, and so many more below them that hold freedoms, allow, as columns; and their inverse, of
+    least length. Lengths are measured by the mechanism's size."""
     units = [unit for t in model.topology.tree for unit in t.joint.type.units]
     scale = np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
-    jacobian = model.closure(q, p=p)[1]
-    left, sizes, right = np.linalg.svd(jacobian * scale)
-    rank = model.nv - model.dof
-    if rank and sizes[rank - 1] <= RANK * sizes[0]:
+    left, sizes, right = np.linalg.svd(rows * scale)
+    rank = model.nv - model.dof + held
+    if rank and (rank > len(sizes) or sizes[rank - 1] <= RANK * sizes[0]):
+        if held:
+            raise StateError("hold: some of these joints follow from the others, and cannot be held besides them")
         moving = np.abs(right[rank - 1 :]).max(axis=0)
         names = [t.joint.name for t in model.topology.tree if moving[t.v].max(initial=0.0) > 0.1 * moving.max()]
         raise Singular(
             f"at this pose {model.mechanism.name!r} gains a freedom, of {', '.join(names)}: its accelerations are not "
             "determined by the loops"
         )
-    g = np.zeros(model.nv)
-    if gamma is not None and rank:
-        g = scale * (right[:rank].T @ (left[:, :rank].T @ gamma / sizes[:rank]))
-    return scale[:, None] * right[rank:].T, g
+    back = scale[:, None] * (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
+    return scale[:, None] * right[rank:].T, back
 
 
 def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
@@ -185,5 +191,6 @@ def _loop_of(model: Model, sizes: np.ndarray) -> str:
     raise AssertionError(worst)
 
 
-def _row(x, row: int) -> Any:
+def row_of(x, row: int) -> Any:
+    """One row of many states, or what all of them share."""
     return x if x is None or np.ndim(x) == 1 else np.asarray(x)[row]

@@ -1,7 +1,6 @@
 """Equations: what a model can compute of a tree, as functions over symbols with named inputs and outputs.
 
-`FUNCTIONS` is the registry: a new function is one entry. Derivatives are taken of inverse dynamics and solved back
-through the inertia matrix, never through an elimination.
+`FUNCTIONS` is the registry: a new function is one entry.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +11,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import closure, kinematics, loops, partition, reactions, recursions
+from kempe.dynamics import closure, derivatives, kinematics, loops, partition, reactions, recursions
 from kempe.dynamics.kinematics import changing
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
-from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
 from kempe.topology.tree import Topology
 
@@ -285,32 +283,6 @@ def _center_of_mass(eq, tree, q):
     return (kinematics.center_of_mass(tree, kinematics.frames(tree, q, np.zeros(eq.topology.nv))),)
 
 
-def _tangent(eq: Equations, tree, q) -> ca.SX:
-    """dq/dv: how coordinates move with each velocity."""
-    v = ca.SX.sym("v", eq.topology.nv)
-    return ca.jacobian(to_sx(kinematics.rates(tree, q, from_sx(v))), v)
-
-
-def _inverse_derivatives(eq: Equations, tree, q, v, a, p):
-    """Of generalized forces, with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
-    sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
-    tau = to_sx(eq.inverse(tree, sq, sv, sa))
-    by_q = ca.jacobian(tau, to_sx(sq)) @ _tangent(eq, tree, sq)
-    results = [by_q, ca.jacobian(tau, to_sx(sv)), to_sx(recursions.crba(tree, sq))]
-    results += [ca.jacobian(tau, p)] if eq.parameters else []
-    old, new = ca.vertcat(*map(to_sx, (sq, sv, sa))), ca.vertcat(*map(to_sx, (q, v, a)))
-    return [ca.substitute(x, old, new) for x in results]
-
-
-def _forward_derivatives(eq: Equations, tree, q, v, tau, p):
-    """Of accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
-    a, _ = eq.forward(tree, q, v, tau)
-    by_q, by_v, gim, *by_p = map(_grid, _inverse_derivatives(eq, tree, q, v, a, p))
-    sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
-    solved = solve_symmetric(gim, np.hstack(sides))
-    return np.split(solved, np.cumsum([x.shape[1] for x in sides])[:-1], axis=1)
-
-
 # ---- those of generalized coordinates --------------------------------------------------------------------
 
 
@@ -340,10 +312,6 @@ def _fitness(eq: Equations, found: partition.Reduction):
     return partition.fitness(eq.choice, found)
 
 
-def _grid(x: ca.SX) -> np.ndarray:
-    return from_sx(x).reshape(x.shape)
-
-
 VECTOR, MATRIX, SCALAR, MATRICES = ("vector",), ("matrix",), ("scalar",), ("matrix",) * 3
 
 FUNCTIONS = {
@@ -371,10 +339,17 @@ FUNCTIONS = {
     "momentum": Function(("q", "v"), ("angular", "linear"), VECTOR * 2, _momentum),
     "center_of_mass": Function(("q",), ("position",), VECTOR, _center_of_mass),
     "forward_dynamics_derivatives": Function(
-        ("q", "v", "tau"), ("by_q", "by_v", "by_tau"), MATRICES, _forward_derivatives, True
+        ("q", "v", "tau"), ("by_q", "by_v", "by_tau"), MATRICES, derivatives.forward, True
     ),
     "generalized_forces_derivatives": Function(
-        ("q", "v", "a"), ("by_q", "by_v", "by_a"), MATRICES, _inverse_derivatives, True
+        ("q", "v", "a"), ("by_q", "by_v", "by_a"), MATRICES, derivatives.inverse, True
+    ),
+    "motion_derivatives": Function(
+        ("q", "v", "a", "lam"),
+        ("M", "r1_by_q", "r1_by_v", "r2_by_q", "r2_by_v"),
+        MATRIX * 5,
+        derivatives.residuals,
+        True,
     ),
 }
 
@@ -387,5 +362,13 @@ PARTITIONED = {
     "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), _reduction, chosen=True),
     "generalized_efforts": Function(
         ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), _generalized_efforts, chosen=True
+    ),
+    "forward_dynamics_derivatives": Function(
+        ("q", "v", "tau"),
+        ("by_q", "by_v", "by_tau", "fit"),
+        (*MATRICES, "scalar"),
+        derivatives.closed_forward,
+        by_parameters=True,
+        chosen=True,
     ),
 }

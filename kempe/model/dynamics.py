@@ -1,6 +1,7 @@
 """What a model knows of its dynamics: forward and inverse, inertia, energies, reactions; of trees and closed loops."""
 
 from abc import ABC
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -11,6 +12,8 @@ from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
 
 if TYPE_CHECKING:
+    from kempe.analyze.equilibrium import Equilibrium
+    from kempe.analyze.linearize import Linearization
     from kempe.analyze.reactions import Reactions
     from kempe.control.motion import Motion
     from kempe.dynamics.partition import Choice
@@ -154,12 +157,54 @@ class Dynamics(Loops, ABC):
         """dq/dt and its derivative, for accelerations a."""
         return self.call("motion_rates", q, v, a, p=p)
 
-    def forward_dynamics_derivatives(self, q, v, tau=None, p=None) -> tuple[np.ndarray, ...]:
+    def forward_dynamics_derivatives(self, q, v, tau=None, p=None, check: bool = True) -> tuple[np.ndarray, ...]:
         """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
-        the parameters, if any are inputs. With loops, along steps that may open them as well as those that do not."""
-        by_q, by_v, by_tau, *by_p = self.call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
-        return by_q, by_v, by_tau[..., self.driven], *by_p
+        the parameters, if any are inputs.
+
+        With loops, what matters are changes that keep them closed, J dq = 0 for one: there they are unique. A parameter
+        that moves a joint on its body opens loops unless q follows it. check: as for `forward_dynamics`.
+        """
+        if not self.topology.loops:
+            by_q, by_v, by_tau, *by_p = self.call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
+            return by_q, by_v, by_tau[..., self.driven], *by_p
+        from kempe.analyze.derivatives import forward
+
+        return forward(self, q, v, self.spread(tau), p, check)  # type: ignore[arg-type]
+
+    def inverse_dynamics_derivatives(self, q, v, a, p=None, *, weights=None, check: bool = True):
+        """Of the efforts of the actuated freedoms (nu rows) with respect to a step of q, to v, to a, and to parameters
+        if any. With loops, a and check are as for `inverse_dynamics`, and so are weights where there are more actuators
+        than freedoms; with fewer there is no such function, and it raises."""
+        if not self.topology.loops:
+            return tuple(x[..., self.driven, :] for x in self.generalized_forces_derivatives(q, v, a, p))
+        from kempe.analyze.derivatives import inverse
+
+        return inverse(self, q, v, a, p, weights, check)  # type: ignore[arg-type]
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
         """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
         return self.call("generalized_forces_derivatives", q, v, a, p=p)
+
+    def linearize(self, state: State, tau=None, outputs: Sequence[str] | str | None = None, *,
+                  coordinates: Sequence[str] | None = None, hold: Sequence[str] = (),
+                  p=None) -> "Linearization":  # fmt: skip
+        """A, B, C, D of small motions about a state under constant efforts tau, with eigenvalues and mode shapes; about
+        a state that moves, of motions beside its trajectory, at that moment.
+
+        outputs: joints, places such as "platform.x", or rates such as "A'"; else what is actuated. coordinates: the
+        freedoms that make up x, as many as there are; else chosen. hold: freedoms that are locked.
+        """
+        from kempe.analyze.linearize import linearize
+
+        return linearize(self, state, tau, outputs, coordinates, hold, p)  # type: ignore[arg-type]
+
+    def equilibrium(self, near: Mapping | State | None = None, tau=None, hold: Mapping | Sequence[str] = (), *,
+                    stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip
+        """A closed state at which nothing moves under constant efforts tau, and how stable it is.
+
+        near: values, or a state, to begin at. hold: joints that are held, with values or where they begin; what that
+        takes is found. stable: looks for one that is stable; False gives the nearest of any kind.
+        """
+        from kempe.analyze.equilibrium import equilibrium
+
+        return equilibrium(self, near, tau, hold, stable, p)  # type: ignore[arg-type]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from kempe.analyze.linearize import Linearization
+
     Points = Iterable[Marker | Body | str] | Marker | Body | str
 
 NO_STATISTICS = Statistics()
@@ -252,6 +254,12 @@ class Trajectory:
         u, z, stops = (between.linear(values, where) for values in (self.u, self.z, self.stops))
         p = self.p if self.p.ndim == 1 else self.p[where.at]
         return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, occurrences=self._happened(given))
+
+    def linearize(self, t: float, outputs=None, **options) -> "Linearization":
+        """Small motions beside the run at one time of it, efforts as they are then; see `Model.linearize`."""
+        now = self.resample([t])
+        p = None if now.inputs is None else now.p.reshape(-1, len(now.model.p_names))[0]
+        return self.model.linearize(self.at(t), now.u[0], outputs, p=p, **options)
 
     @cached_property
     def _motion(self) -> tuple[np.ndarray, np.ndarray]:

@@ -78,3 +78,20 @@ def test_second_derivatives_of_coordinates_by_differences(seed):
     qdot, qddot = model.motion_rates(state.q, state.v, a)
     assert np.array_equal(qdot, model.rates(state.q, state.v))
     np.testing.assert_allclose(qddot, (rates(h) - rates(-h)) / (2 * h), atol=2e-7)
+
+
+def test_a_closed_run_with_a_motor_a_spring_a_damper_a_load_and_a_stop():
+    m = Mechanism("stopped four-bar", gravity=(0, -9.81, 0))
+    crank, coupler, rocker = (m.rod(n, x, 5 * x) for n, x in (("crank", 0.3), ("coupler", 1.0), ("rocker", 0.6)))
+    m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True, limits=(-0.5, 2.0))
+    m.revolute("B", crank.end, coupler.start)
+    m.revolute("C", coupler.end, rocker.end)
+    m.revolute("D", m.ground.at(1, 0), rocker.start, damping=0.2)
+    m.spring("spring", crank.end, rocker.at(0.2, 0), stiffness=50.0, damping=1.0, length=0.4)
+    m.wrench("wind", coupler.at(0.5, 0), force=(1.0, 2.0, 0.0))
+    model = m.compile()
+    run = model.simulate(model.assemble({"A": 1.0}), 1.5, torque=[15.0], output=0.002)
+    power = run.power
+    parts = power.actuators, power.dampers, power.loads, power.stops
+    assert min(np.abs(part).max() for part in parts) > 0.1
+    assert np.abs(power.imbalance).max() < 1e-12 * np.abs(parts).max()
