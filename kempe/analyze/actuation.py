@@ -13,35 +13,43 @@ from kempe.errors import Singular, StateError
 from kempe.model.model import Model
 from kempe.model.state import by_name
 
-POOR = 1e-9  # least singular value of S beside the largest, below which actuators do not control the motion
-UNMET = 1e-7  # of the largest effort: what may be left where actuators are too few
+POOR = 1e-9  # least singular value of S beside W, below which actuators do not control the motion
+UNMET = 1e-8  # of the largest force at work: what may be left where actuators are too few
 
 
-def shared(model: Model, s: np.ndarray, needed: np.ndarray, weights, bounds) -> np.ndarray:
-    """Efforts (n, nu) for generalized ones (n, freedoms), with S (n, nu, freedoms)."""
-    count, freedoms = model.nu, needed.shape[1]
+def shared(model: Model, w: np.ndarray, needed: np.ndarray, strong, weights, bounds) -> np.ndarray:
+    """Efforts (n, nu) for generalized ones (n, freedoms), with W (n, nv, freedoms), of which S has the driven rows.
+
+    strong: gives the largest forces at work (n), which those that are needed may be small differences of.
+    """
+    s, count, freedoms = w[:, model.driven], model.nu, needed.shape[1]
+    sizes = np.linalg.norm(w, axis=(1, 2))  # what S is small beside, where actuators do not control the motion
     if weights is None and bounds is None and count == freedoms:
+        sides = np.concatenate([needed[..., None], np.broadcast_to(np.eye(count), s.shape)], axis=2)
         try:
-            found = np.linalg.solve(np.swapaxes(s, 1, 2), needed[..., None])[..., 0]
+            solved = np.linalg.solve(np.swapaxes(s, 1, 2), sides)
         except np.linalg.LinAlgError:
-            found = np.full(needed.shape, np.inf)
-        suspicious = ~(np.abs(found).max(axis=1, initial=0.0) < 1e6 * (1.0 + np.abs(needed).max(axis=1, initial=0.0)))
-        for row in np.flatnonzero(suspicious):
-            _check_control(model, s[row])
-        return found
+            solved = np.full(sides.shape, np.inf)
+        poor = ~(np.linalg.norm(solved[..., 1:], axis=(1, 2)) * sizes < 1 / POOR)
+        for row in np.flatnonzero(poor):
+            _check_control(model, s[row], sizes[row])
+        return solved[..., 0]
     root = np.sqrt(weights_of(model, weights))
     low, high = _bounds(model, bounds)
-    return np.array([_share(model, each, wanted, root, low, high) for each, wanted in zip(s, needed, strict=True)])
+    rows = zip(s, needed, sizes, strong(), strict=True)
+    return np.array([_share(model, *row, root, low, high) for row in rows])
 
 
-def _share(model: Model, s: np.ndarray, needed: np.ndarray, root: np.ndarray, low, high) -> np.ndarray:
+def _share(
+    model: Model, s: np.ndarray, needed: np.ndarray, size: float, strong: float, root: np.ndarray, low, high
+) -> np.ndarray:
     """One row: tau = least of what does it, in units in which all weights are one."""
     matrix = s.T / root
     left, sizes, right = np.linalg.svd(matrix)
-    rank = int((sizes > POOR * sizes.max(initial=0.0)).sum())
+    rank = int((np.linalg.svd(s, compute_uv=False) > POOR * size).sum())
     least = right[:rank].T @ (left[:, :rank].T @ needed / sizes[:rank])
     missed = np.abs(matrix @ least - needed)
-    if missed.max(initial=0.0) > UNMET * max(np.abs(needed).max(initial=0.0), 1e-12):
+    if missed.max(initial=0.0) > UNMET * strong * size:
         raise StateError(_why_not(model, s, rank, len(needed), float(missed.max())))
     if low is None:
         return least / root
@@ -88,10 +96,10 @@ def _why_not(model: Model, s: np.ndarray, rank: int, freedoms: int, missed: floa
     )
 
 
-def _check_control(model: Model, s: np.ndarray) -> None:
+def _check_control(model: Model, s: np.ndarray, size: float) -> None:
     sizes = np.linalg.svd(s, compute_uv=False)
-    if sizes[-1] <= POOR * sizes[0]:
-        rank = int((sizes > POOR * sizes[0]).sum())
+    rank = int((sizes > POOR * size).sum())
+    if rank < len(sizes):
         raise Singular(
             f"inverse_dynamics: at this pose the actuators ({', '.join(model.u_names)}) control {rank} of {len(sizes)} "
             "freedoms (a parallel singularity); singularity(q) says which joints move freely"

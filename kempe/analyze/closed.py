@@ -58,17 +58,23 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
         a = completed(model, q, v, a)
     elif check:
         _check_accelerations(model, q, v, a, p)
+
+    def strong() -> np.ndarray:
+        """The largest forces at work along any freedom: in this motion, or to coast."""
+        forces = model.generalized_forces(q, v, a, p), model.bias(q, v, p)
+        return np.atleast_1d(np.max(np.abs(forces), axis=(0, -1), initial=0.0))
+
     needed, w, fit = model.call("generalized_efforts", q, v, a, p=p)
     if needed.ndim == 1:
         if not fit > FIT:
             w = allowed(model, q, p)[0]
             needed = w.T @ model.generalized_forces(q, v, a, p)
-        return shared(model, w[model.driven][None], needed[None], weights, bounds)[0]
+        return shared(model, w[None], needed[None], strong, weights, bounds)[0]
     if not (fit > FIT).all():
         for row in np.flatnonzero(~(fit > FIT)).tolist():
             w[row] = allowed(model, row_of(q, row), row_of(p, row))[0]
         needed = np.einsum("nij,ni->nj", w, model.generalized_forces(q, v, a, p))
-    return shared(model, w[:, model.driven], needed, weights, bounds)
+    return shared(model, w, needed, strong, weights, bounds)
 
 
 def completed(model: Model, q, v, a: dict) -> np.ndarray:
@@ -149,9 +155,6 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
         return np.zeros((*needed.shape[:-1], 0)), a
     inverse_ = np.linalg.pinv(np.swapaxes(jacobian, -1, -2), rcond=1e-9)
     return np.einsum("...ij,...j->...i", inverse_, needed), a
-
-
-# ---- what is asked of states -----------------------------------------------------------------------------
 
 
 def check_closed(model: Model, q, v, p=None) -> None:

@@ -119,8 +119,8 @@ def tree_freedom(model: Model) -> int:
 
 
 def freedom_beside(model: Model, q: np.ndarray) -> int:
-    """The same on the branch of q, which may be a special pose."""
-    return model.nv - _rank(model.closure(_beside(model, q))[1])
+    """The same on the branch of q, which may be a special pose, or very near one."""
+    return min(model.nv - _rank(model.closure(_beside(model, q, factor))[1]) for factor in (1.0, 10.0))
 
 
 def assembled_samples(model: Model) -> list[np.ndarray]:
@@ -146,11 +146,11 @@ def _closed(model: Model, start: np.ndarray) -> tuple[np.ndarray, float]:
     return solve(model, Task(start, np.ones(model.nv, dtype=bool), (), ()), start)
 
 
-def _beside(model: Model, q: np.ndarray) -> np.ndarray:
+def _beside(model: Model, q: np.ndarray, factor: float = 1.0) -> np.ndarray:
     """An assembled state close by: where q is a special pose, this is none; where q cannot move, it is q again."""
     if not model.topology.loops:
         return q
-    found, gap = _closed(model, model.integrate(q, NUDGE * np.random.default_rng(3).normal(size=model.nv)))
+    found, gap = _closed(model, model.integrate(q, factor * NUDGE * np.random.default_rng(3).normal(size=model.nv)))
     return found if gap <= CLOSED else q
 
 

@@ -80,7 +80,7 @@ class Choices:
         if self.crossing and fit < FADING:
             self._cross(machine)
             return
-        if fit > BETTER * machine.m[at.FIT] and choice != machine.system.choice:
+        if not machine.w[at.NUMERIC] and fit > BETTER * machine.m[at.FIT] and choice != machine.system.choice:
             self._ask(choice)
 
     def look(self, machine: Machine) -> None:
@@ -159,6 +159,7 @@ class Choices:
         else:
             machine.use(system(self.model, self.setting, None), scales(self.model, machine.p))
             machine.w[at.WATCH] = 1
+            # It finds coordinates by itself; what it has to be told of is a singular pose to be crossed.
             limits = (FADING, WEAK) if self.crossing else (-np.inf, NARROW)
             machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = limits
 

@@ -152,9 +152,7 @@ class _Run:
             self._note()
         while True:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
-            waiting = self.choices is not None and self.choices.waiting
-            single = self.every_step or machine.w[at.CROSSING]
-            how = machine.advance(until, 1 if single else min(budget, FEW) if waiting else budget)
+            how = machine.advance(until, self._steps(budget))
             if self.every_step and machine.w[at.STEPS] > steps and how != at.EVENT:
                 self._note()
             if how == at.REACHED and sampled is not None and machine.t < self.end:
@@ -177,12 +175,17 @@ class _Run:
                     self._choose()
                 bar.show(machine.t)
                 spent = time.perf_counter() - looked
-                if waiting:
-                    continue
-                budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
+                if machine.w[at.STEPS] - steps >= budget:
+                    budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
             else:
                 self.outcome = ending(self.model, machine, how, self.end, states=self.z_names)
                 return
+
+    def _steps(self, budget: int) -> int:
+        """How many before Python looks around: at each one that is noted or aimed; often, where better is coming."""
+        if self.every_step or self.machine.w[at.CROSSING]:
+            return 1
+        return min(budget, FEW) if self.choices is not None and self.choices.waiting else budget
 
     def _weak(self) -> bool:
         """Coordinates, or loops, fail at the next step; whether the run goes on."""

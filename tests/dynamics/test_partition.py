@@ -1,0 +1,248 @@
+"""Dynamics of closed gallery mechanisms: against single bodies, against a dense solve, against Pinocchio."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from kempe.dynamics.partition import WAYS
+from kempe.errors import Singular
+from kempe.gallery.entries import ENTRIES
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.spatial.moves import relative_pose
+from tests.dynamics.test_pinocchio import Peer
+from tests.newton import Bodies, Solved, by_joint
+
+CLOSED = [name for name, entry in ENTRIES.items() if entry.build().topology().loops]
+STATES = 20
+POOR = 1e-5  # condition of the constraints of all bodies, by singular values, below which a pose counts as singular
+# Poses a random start leads to at which constraints fail, or nearly so: all bars in one line, bars one on the other,
+# forearms in one plane.
+SPECIAL = {"scissor-lift": 4, "n-four-bar": 4, "delta": 8}
+
+
+@cache
+def model_of(name: str) -> Model:
+    return ENTRIES[name].build().compile()
+
+
+@cache
+def cases(name: str) -> tuple[list, list]:
+    """States that random starts lead to, with efforts and what single bodies say: general ones, and singular ones."""
+    model, rng = model_of(name), np.random.default_rng(5)
+    general, special = [], []
+    for seed in range(STATES):
+        q = model.assemble(near=model.random_state(seed)).q
+        right = np.linalg.svd(model.closure(q)[1])[2]
+        state = State(model, q, right[model.nv - model.dof :].T @ rng.normal(size=model.dof))
+        tau = 5 * rng.normal(size=model.nu)
+        bodies = Bodies(model, state)
+        found = bodies.solve(dict(zip(model.u_names, tau, strict=True)))
+        regular = found.freedom == model.dof and found.condition > POOR
+        (general if regular else special).append((state, tau, found, bodies))
+    return general, special
+
+
+def controlled(model: Model, q: np.ndarray) -> bool:
+    """Whether actuators move wherever the mechanism does."""
+    allowed = np.linalg.svd(model.closure(q)[1])[2][model.nv - model.dof :]
+    return bool(np.linalg.svd(allowed[:, model.driven], compute_uv=False).min() > 1e-9)
+
+
+def apart(found, wanted) -> float:
+    return float(np.abs(found - wanted).max(initial=0.0) / max(1.0, np.abs(wanted).max(initial=0.0)))
+
+
+@pytest.mark.parametrize("name", CLOSED)
+class TestGallery:
+    def test_accelerations_and_reactions_are_those_of_single_bodies(self, name):
+        model, (general, special) = model_of(name), cases(name)
+        assert len(special) == SPECIAL.get(name, 0)
+        for state, tau, found, bodies in general:
+            vdot = model.forward_dynamics(state.q, state.v, tau)
+            own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
+            for joint, wanted in found.accelerations.items():
+                assert np.abs(own[joint] - wanted).max() < 1e-10 * _largest(found.accelerations), joint
+            for joint, wanted in found.reactions.items():
+                assert np.abs(reactions[joint] - wanted).max() < 1e-10 * _largest(found.reactions), joint
+                assert reactions.unique[joint] == (found.stressed[joint] < 1e-6)
+            assert bodies.unbalanced(own, reactions) < 1e-12
+
+    def test_many_states_at_once_are_each_alone(self, name):
+        model, (general, _) = model_of(name), cases(name)
+        q, v, tau = (np.array(x) for x in zip(*((s.q, s.v, tau) for s, tau, *_ in general), strict=True))
+        together, reactions = model.forward_dynamics(q, v, tau), model.reactions(q, v, tau)
+        led = [k for k, case in enumerate(general) if controlled(model, case[0].q)]
+        for k, effort in zip(led, model.inverse_dynamics(q[led], v[led], together[led]), strict=True):
+            assert apart(effort, tau[k]) < 1e-8
+        for k, (state, effort, found, _) in enumerate(general):
+            assert apart(together[k], model.forward_dynamics(state.q, state.v, effort)) < 1e-12
+            for joint, wanted in found.reactions.items():
+                assert np.abs(reactions[joint][k] - wanted).max() < 1e-10 * _largest(found.reactions)
+
+    def test_inverse_after_forward_dynamics_is_the_effort(self, name):
+        model, (general, _) = model_of(name), cases(name)
+        for state, tau, *_ in general:
+            vdot = model.forward_dynamics(state.q, state.v, tau)
+            if not controlled(model, state.q):  # bars that lie one on the other turn, and the actuator rests
+                assert name == "n-four-bar"
+                with pytest.raises(Singular, match="control 0 of 1 freedoms"):
+                    model.inverse_dynamics(state.q, state.v, vdot)
+                continue
+            found = model.inverse_dynamics(state.q, state.v, vdot)
+            assert apart(found, tau) < 1e-8
+            assert apart(model.forward_dynamics(state.q, state.v, found), vdot) < 1e-9
+            # Of as many joints as are free the others follow.
+            named = dict(zip(model.u_names, vdot[model.driven], strict=True))
+            assert apart(model.inverse_dynamics(state.q, state.v, named), tau) < 1e-7
+
+    def test_a_dense_solve_with_pinocchios_inertia(self, name):
+        """[M J^T; J 0] by least squares; the multipliers too."""
+        model, (general, _) = model_of(name), cases(name)
+        # The squeezer's bodies have moments of inertia about z only, which Pinocchio takes for an error.
+        peer = Peer(model) if name != "andrews-squeezer" else None
+        for state, tau, *_ in general:
+            q, v, nv = state.q, state.v, model.nv
+            inertia = model.mass_matrix(q)
+            if peer is not None:
+                np.testing.assert_allclose(inertia, peer_inertia(peer, q), atol=1e-14 * np.abs(inertia).max())
+                inertia = peer_inertia(peer, q)
+            jacobian = model.closure(q)[1]
+            rows = len(jacobian)
+            unit = np.abs(inertia).max()  # of inertia, so that both halves are of one size
+            whole = np.block([[inertia / unit, -jacobian.T], [jacobian, np.zeros((rows, rows))]])
+            right = np.concatenate([(model.spread(tau) - model.bias(q, v)) / unit, model.loop_bias(q, v)])
+            found = np.linalg.lstsq(whole, right, rcond=1e-10)[0]
+            found[nv:] *= unit
+            vdot = model.forward_dynamics(q, v, tau)
+            assert apart(vdot, found[:nv]) < 1e-9
+            lam = np.concatenate(list(model.multipliers(q, v, tau).values()))
+            assert apart(lam, found[nv:]) < 1e-8
+
+    def test_three_ways_give_the_same(self, name):
+        model, (general, _) = model_of(name), cases(name)
+        chosen = model.chosen
+        ways = {
+            way: replace(chosen, way=way).casadi("forward_dynamics", chosen.functions()["forward_dynamics"])
+            for way in WAYS
+        }
+        seen = 0
+        for state, tau, *_ in general:
+            found = {way: f(state.q, state.v, model.spread(tau)) for way, f in ways.items()}
+            if float(found["unit"][1]) > 1e-2:  # where the coordinates suit
+                seen += 1
+                for vdot, _ in found.values():
+                    wanted = found["composite"][0].full().ravel()
+                    assert apart(vdot.full().ravel(), wanted) < 1e-10
+        assert seen > STATES / 4
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "bricard", "andrews-squeezer"])
+def test_derivatives_along_closed_motions(name):
+    """Of accelerations, against differences along v that keep loops closed, and with respect to efforts."""
+    model, (general, _) = model_of(name), cases(name)
+    for state, tau, *_ in general[:3]:
+        q, v = state.q, state.v
+        if not model.call("reduction", q)[1] > 0.05:
+            continue
+        by_q, by_v, by_tau = model.forward_dynamics_derivatives(q, v, tau)
+        allowed = np.linalg.svd(model.closure(q)[1])[2][model.nv - model.dof :].T
+        size, h = 1 + np.abs(by_q).max(), 1e-6
+
+        def at(x, y, u, model=model):
+            return model.forward_dynamics(x, y, u, check=False)
+
+        for way in allowed.T:
+            ahead, behind = (at(q, v + s * h * way, tau) for s in (1, -1))
+            np.testing.assert_allclose(by_v @ way, (ahead - behind) / (2 * h), atol=1e-7 * size)
+        # Along a motion both q and v change, v by what keeps loops closed: here along v and its acceleration.
+        a = at(q, v, tau)
+        ahead, behind = (at(model.integrate(q, s * h * v), v + s * h * a, tau) for s in (1, -1))
+        np.testing.assert_allclose(by_q @ v + by_v @ a, (ahead - behind) / (2 * h), atol=1e-5 * size)
+        for k, unit in enumerate(np.eye(model.nu)):
+            ahead, behind = (at(q, v, tau + s * unit) for s in (1, -1))
+            np.testing.assert_allclose(by_tau[:, k], (ahead - behind) / 2, rtol=1e-8, atol=1e-8 * np.abs(ahead).max())
+
+
+def _largest(of: dict) -> float:
+    return max(1.0, *(float(np.abs(x).max(initial=0.0)) for x in of.values()))
+
+
+def peer_inertia(peer: Peer, q: np.ndarray) -> np.ndarray:
+    upper = np.triu(pin.crba(peer.model, peer.data, peer.q(q)))
+    order, signs = np.argsort(peer.v_order), np.array(peer.v_sign)
+    return ((upper + np.triu(upper, 1).T) * np.outer(signs, signs))[np.ix_(order, order)]
+
+
+def test_singular_poses_are_told():
+    """Where single bodies have a freedom more, accelerations are refused in words; they are never made up."""
+    model, (_, special) = model_of("scissor-lift"), cases("scissor-lift")
+    for state, tau, found, _ in special:
+        assert found.freedom == model.dof + 1
+        with pytest.raises(Singular, match="gains a freedom"):
+            model.forward_dynamics(state.q, state.v, tau)
+        with pytest.raises(Singular, match="gains a freedom"):
+            model.reactions(state.q, state.v, tau)
+    for name in ("n-four-bar", "delta"):
+        model, (_, special) = model_of(name), cases(name)
+        for state, _, found, _ in special:
+            assert model.singularity(state.q).constraint.value < 100 * found.condition
+
+
+# ---- Pinocchio's own constrained dynamics ----------------------------------------------------------------
+
+POINTS = [name for name in CLOSED if name not in ("scissor-lift", "andrews-squeezer")]  # a slider; a spring
+
+
+def place(peer: Peer, model: Model, marker) -> tuple[int, pin.SE3]:
+    """A marker in the frame of the peer's joint."""
+    k, at = model.topology.parent_of[marker.body], pin.SE3.Identity()
+    if k >= 0:
+        rotation, position = relative_pose(peer.tree.links[k].body)
+        at = pin.SE3(np.array(rotation, float), np.array(position, float))
+    origin = np.array(marker.origin(model.mechanism.parameters.__getitem__), float)
+    return peer.ids[k], at * pin.SE3(np.array(marker.rotation, float), origin)
+
+
+def constraints(peer: Peer, model: Model) -> list:
+    """Balls as one point, hinges as two on their axis."""
+    found = []
+    for loop in model.topology.loops:
+        joint = loop.joint
+        assert joint.type.name in ("revolute", "spherical")
+        shifts = [np.zeros(3), *(0.5 * x / np.linalg.norm(x) for x in joint.axes)]
+        (one, at_one), (other, at_other) = (place(peer, model, marker) for marker in (joint.a, joint.b))
+        for shift in (pin.SE3(np.eye(3), x) for x in shifts):
+            ends = one, at_one * shift, other, at_other * shift
+            kind = pin.ContactType.CONTACT_3D
+            found.append(pin.RigidConstraintModel(kind, peer.model, *ends, pin.ReferenceFrame.LOCAL))
+    return found
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_accelerations_are_pinocchios(name):
+    model, (general, _) = model_of(name), cases(name)
+    peer = Peer(model)
+    points = constraints(peer, model)
+    data = [point.createData() for point in points]
+    pin.initConstraintDynamics(peer.model, peer.data, points, data)
+    for state, tau, *_ in general:
+        near = pin.ProximalSettings(1e-13, 1e-13, 1e-8, 30)
+        moving = peer.q(state.q), peer.v(state.v), peer.v(model.spread(tau))
+        theirs = peer.back(np.array(pin.constraintDynamics(peer.model, peer.data, *moving, points, data, near)))
+        assert apart(model.forward_dynamics(state.q, state.v, tau), theirs) < 1e-9
+
+
+def test_solved_is_what_it_says():
+    """The reference itself: a pendulum's acceleration and reaction by hand."""
+    from kempe.mechanism.mechanism import Mechanism
+
+    m = Mechanism("pendulum", gravity=(0, -9.81, 0))
+    m.revolute("hinge", m.ground.at(0, 0), m.rod("bar", length=2.0, mass=3.0).start)
+    model = m.compile()
+    found: Solved = Bodies(model, model.state({"hinge": 0.0}, {"hinge": 2.0})).solve({})
+    assert found.accelerations["hinge"] == pytest.approx(-1.5 * 9.81 / 2)
+    np.testing.assert_allclose(found.reactions["hinge"], [0, 0, 0, -3 * 4, 3 * 9.81 / 4, 0], atol=1e-12)

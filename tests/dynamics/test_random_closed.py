@@ -1,0 +1,135 @@
+"""Dynamics of random closed mechanisms: single bodies, other cuts, there and back, reactions that balance."""
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kempe.errors import Singular
+from kempe.model.model import Model
+from kempe.model.state import State
+from tests.closed import CUTS, Closed, mechanisms, random_closed
+from tests.mechanisms import random_rotation
+from tests.newton import Bodies, by_joint
+
+few = settings(max_examples=3, phases=[Phase.explicit, Phase.generate])  # shrinking takes long, and seeds say little
+POOR = 1e-4  # condition of the constraints of all bodies below which a pose counts as nearly singular
+
+
+def loaded(closed: Closed, seed: int) -> Closed:
+    """With springs between bodies and to the ground, and wrenches, on some of its bodies."""
+    m, rng = closed.mechanism, np.random.default_rng(seed)
+    first, last = m.bodies[0], m.bodies[-1]
+    m.spring("spring", m.ground.at(1, 2, 3), last.at(0.1, 0.2, 0.3), stiffness=7.0, damping=0.5, length=0.4)
+    if first is not last:
+        m.spring("inner", first.at(0.3, 0, 0.1), last.at(0, 0.2, -0.5), stiffness=3.0, length=0.2)
+    m.wrench("push", last.at(0.2, 0.1, 0), force=(1, -2, 0.5), moment=(0.1, 0.4, -0.2))
+    m.wrench("thrust", first.at(0.2, 0.1, 0, rotation=random_rotation(rng)), force=(0, 0, 3), follows=True)
+    return closed
+
+
+def efforts(model: Model, seed: int) -> dict:
+    """Of all actuated joints, by name."""
+    rng, found = np.random.default_rng(seed), {}
+    for joint in model.mechanism.joints:
+        if all(joint.actuated) and joint.actuated:
+            found[joint.name] = rng.normal(size=len(joint.actuated))
+    return found
+
+
+def check_single_bodies(closed: Closed, model: Model, state: State, seed: int, share: float = 1.0) -> bool:
+    """Accelerations and reactions are those of single bodies; whether the pose is a general one."""
+    bodies, tau = Bodies(model, state), efforts(model, seed)
+    found = bodies.solve(tau)
+    assert found.freedom == closed.freedom
+    if found.freedom != model.dof:  # a branch with more freedoms than others, and built so
+        with pytest.raises(Singular, match="gains a freedom"):
+            model.forward_dynamics(state.q, state.v, tau)
+        return False
+    vdot = model.forward_dynamics(state.q, state.v, tau)
+    own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
+    blur = share * max(1.0, POOR / found.condition) ** 2
+    fast, strong = (max(1.0, *(np.abs(x).max(initial=0.0) for x in y.values()))
+                    for y in (found.accelerations, found.reactions))  # fmt: skip
+    for joint, wanted in found.accelerations.items():
+        np.testing.assert_allclose(own[joint], wanted, rtol=0, atol=1e-9 * blur * fast, err_msg=joint)
+    for joint, wanted in found.reactions.items():
+        np.testing.assert_allclose(reactions[joint], wanted, rtol=0, atol=1e-9 * blur * strong, err_msg=joint)
+        assert reactions.unique[joint] == (found.stressed[joint] < 1e-6), joint
+    assert bodies.unbalanced(own, reactions) < 1e-9
+    return True
+
+
+@few
+@given(mechanisms(loops=4, passive=True), st.integers(0, 99))
+def test_accelerations_and_reactions_are_those_of_single_bodies(closed, seed):
+    model = loaded(closed, seed).mechanism.compile(cut=closed.closing)
+    check_single_bodies(closed, model, closed.moving(model, seed), seed)
+
+
+@pytest.mark.parametrize("kind", CUTS)
+def test_every_kind_of_joint_that_closes_a_loop(kind):
+    closed = loaded(random_closed(3, 1, closing=kind, passive=True, redundant=False), 3)
+    model = closed.mechanism.compile(cut=closed.closing)
+    assert [loop.joint.type.name for loop in model.topology.loops] == [kind]
+    assert check_single_bodies(closed, model, closed.moving(model, 3), 3)
+
+
+@few
+@given(mechanisms(loops=2), st.integers(0, 99))
+def test_whichever_joints_are_cut_the_motion_is_the_same(closed, seed):
+    """By joint name: accelerations, and reactions, of which the least set is one and the same."""
+    own = loaded(closed, seed).mechanism.compile(cut=closed.closing)
+    moving = closed.moving(own, seed)
+    if not check_single_bodies(closed, own, moving, seed):
+        return
+    tau = efforts(own, seed)
+    first = own.reactions(moving.q, moving.v, tau)
+    strong = max(1.0, *(np.abs(x).max() for x in first.values()))
+    for cut in closed.other_cuts(1, seed):
+        model = closed.mechanism.compile(cut=cut)
+        rates = {t.joint.name: moving.rate(t.joint.name) for t in model.topology.tree if t.v.stop > t.v.start}
+        state = closed.state(model, model.state(rates=rates).v)
+        assert check_single_bodies(closed, model, state, seed)
+        again = model.reactions(state.q, state.v, tau)
+        assert first.unique == again.unique
+        for name, wrench in first.items():
+            np.testing.assert_allclose(again[name], wrench, atol=1e-7 * strong, err_msg=name)
+
+
+@few
+@given(mechanisms(loops=2, passive=True), st.integers(0, 99))
+def test_forward_after_inverse_dynamics_gives_the_accelerations(closed, seed):
+    """For accelerations at random that keep loops closed, with actuators at all joints of the tree."""
+    model = loaded(closed, seed).mechanism.compile(cut=closed.closing)
+    state, rng = closed.moving(model, seed), np.random.default_rng(seed)
+    if Bodies(model, state).solve({}).freedom != model.dof:
+        return
+    jacobian, gamma = model.closure(state.q)[1], model.loop_bias(state.q, state.v)
+    rank = model.nv - model.dof
+    left, sizes, right = np.linalg.svd(jacobian)
+    particular = right[:rank].T @ (left[:, :rank].T @ gamma / sizes[:rank]) if rank else np.zeros(model.nv)
+    basis = right[rank:].T
+    a = particular + basis @ rng.normal(size=model.dof)
+    # Generalized forces of the tree, spread along all freedoms, give the acceleration whatever is actuated.
+    full = model.generalized_forces(state.q, state.v, a)
+    vdot, fit = model.call("forward_dynamics", state.q, state.v, full)
+    if fit > 1e-3:
+        np.testing.assert_allclose(vdot, a, atol=1e-8 * (1 + np.abs(a).max()) / min(1.0, sizes[rank - 1] * 100))
+    # Power in is the rate of energy: actuators, dampers and wrenches.
+    tau = efforts(model, seed)
+    vdot = model.forward_dynamics(state.q, state.v, tau)
+    power = model.spread(tau) @ state.v + sum(model.passive_power(state.q, state.v))
+    size = 1 + np.abs(model.generalized_forces(state.q, state.v, vdot)) @ np.abs(state.v)
+    assert abs(model.energy_rate(state.q, state.v, vdot) - power) < 1e-9 * size
+
+
+def test_rows_of_rounding_errors_are_no_rows():
+    """Hinges in parallel, in no special direction: two rows of the loop are zero but for rounding."""
+    closed = random_closed(0, 1)
+    model = closed.mechanism.compile(cut=closed.closing)
+    rows = model.loop_rows(closed.state(model).q)
+    sizes = np.linalg.norm(rows, axis=1)
+    assert sizes.min() < 1e-14
+    assert (sizes[list(model.choice.rows)] > 1e-3).all()
+    assert check_single_bodies(closed, model, closed.moving(model, 0), 0)
