@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -10,6 +10,7 @@ import numpy as np
 
 from kempe.control.piecewise import Piecewise
 from kempe.errors import StateError
+from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import from_sx, to_sx
 
 if TYPE_CHECKING:
@@ -137,6 +138,11 @@ class Feedforward(Tracking):
 
     def command(self, model, at, now, x, xdot, xddot):
         """Inverse dynamics of what is desired."""
+        if model.topology.loops:
+            raise StateError(
+                f"feedforward: {model.mechanism.name!r} has loops, which must be closed at every instant; give "
+                "kp.Table(run.t, run.u) with run = model.inverse_dynamics(motion, start=...)"
+            )
         _all_named(model, x, "feedforward")
         return _inverse(model, at.p, x, xdot, xddot)
 
@@ -150,9 +156,12 @@ class ComputedTorque(Tracking):
 
     def command(self, model, at, now, x, xdot, xddot):
         """Paper 1, eq. 37."""
-        _all_named(model, x, "computed_torque")
         v, k, d = from_sx(at.v), _each(self.stiffness, model), _each(self.damping, model)
         wanted = xddot - d * (v - xdot) - k * (now - x)  #                                                      (37)
+        if model.topology.loops:
+            named = [n for n, entry in enumerate(x) if not _missing(entry)]
+            return _closed_inverse(model, at, _completed(model, at, named, wanted))
+        _all_named(model, x, "computed_torque")
         return _inverse(model, at.p, from_sx(at.q), v, wanted)
 
 
@@ -170,6 +179,9 @@ class PD(Tracking):
         tau = np.zeros(model.nv, dtype=object)
         pull = _each(self.stiffness, model) * (x - now) + _each(self.damping, model) * (xdot - from_sx(at.v))
         tau[named] = pull[named]
+        if self.gravity and model.topology.loops:
+            still = replace(at, v=ca.SX.zeros(model.nv))
+            return to_sx(tau)[model.driven.tolist()] + _closed_inverse(model, still, np.zeros(model.nv))
         if self.gravity:
             zero = np.zeros(model.nv)
             tau = tau + model.equations.inverse(model.equations.tree(from_sx(at.p)), from_sx(at.q), zero, zero)
@@ -242,6 +254,34 @@ def _all_named(model: "Model", x: np.ndarray, what: str) -> None:
 def _inverse(model: "Model", p: ca.SX, q, v, a) -> ca.SX:
     tree = model.equations.tree(from_sx(p))
     return to_sx(model.equations.inverse(tree, q, v, a))
+
+
+def _completed(model: "Model", at: Symbols, named: list[int], wanted: np.ndarray) -> np.ndarray:
+    """Accelerations of all freedoms, loops kept closed, from those that are wanted of as many as are free."""
+    if len(named) != model.dof:
+        raise StateError(
+            f"computed_torque: the motion is of {', '.join(model.v_names[k] for k in named) or 'nothing'}; "
+            f"{model.mechanism.name!r} has {model.dof} freedoms, so name as many"
+        )
+    equations = model.chosen
+    found = equations.reduced(equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v))
+    own = found.w[named]
+    ydd = solve_symmetric(own.T @ own, (own.T @ (wanted[named] - found.g[named]))[:, None])[:, 0]
+    return found.w @ ydd + found.g
+
+
+def _closed_inverse(model: "Model", at: Symbols, a: np.ndarray) -> ca.SX:
+    """Efforts of the actuators, the least that do it: S^T tau = W^T tau_tree (paper 3, eqs. 7 and 8)."""
+    if model.nu < model.dof:
+        raise StateError(
+            f"law: {model.mechanism.name!r} has {model.dof} freedoms and {model.nu} actuators; this law takes as many"
+        )
+    equations = model.chosen
+    tree, q, v = equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v)
+    w = equations.reduced(tree, q).w
+    s = w[model.driven]
+    needed = w.T @ equations.inverse(tree, q, v, a)
+    return to_sx(s @ solve_symmetric(s.T @ s, needed[:, None])[:, 0])
 
 
 def _by_joint(model: "Model", given) -> ca.SX:

@@ -37,9 +37,10 @@ def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius,
     if not 0 < shortest < longest:
         raise MechanismError(f"{where}: its lengths {shortest:g} and {longest:g} must be positive and rising")
     masses = (0.7 * mass, 0.3 * mass) if np.ndim(mass) == 0 else tuple(float(x) for x in mass)
-    if len(masses) != 2 or not all(x > 0 for x in masses):
+    if len(masses) != 2 or not all(x >= 0 for x in masses):
         raise MechanismError(
-            f"{where}: mass takes a number, or those of barrel and rod, that are positive; not {mass!r}"
+            f"{where}: mass takes a number, or those of barrel and rod, that are not negative (0: a pure force); not "
+            f"{mass!r}"
         )
     radius = shortest / 20 if radius is None else float(radius)
     barrel, rod = m.solid(f"{name} barrel"), m.solid(f"{name} rod")

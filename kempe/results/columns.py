@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,3 +110,19 @@ def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     there = f"there are {', '.join(listed[:SHOWN])}{more}" if listed else "there are none"
     return StateError(f"there is no {what} {name!r}; {there}")
+
+
+def frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None) -> np.ndarray:
+    """Doubles that nobody can change any more, of the shape they should have."""
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"trajectory: {name} is not an array of numbers ({error})") from error
+    if shape is None and (array.ndim != 1 or not array.size):
+        raise StateError(f"trajectory: {name} has shape {array.shape}; it takes (n,) with at least one row")
+    if shape is not None and array.shape != shape:
+        raise StateError(f"trajectory: {name} has shape {array.shape}; with this model and these t it takes {shape}")
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array

@@ -13,8 +13,8 @@ from kempe.errors import RowError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.results import balance, between, measured
-from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, all_labels, labels, lookup, unknown
+from kempe.results import balance, between, columns, measured
+from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, frozen, labels, lookup, unknown
 from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Trajectory:
         model, put = self.model, lambda name, value: object.__setattr__(self, name, value)
         put("z_names", tuple(self.z_names))
         put("occurrences", tuple(self.occurrences))
-        put("t", _frozen("t", self.t, None))
+        put("t", frozen("t", self.t, None))
         n = len(self.t)
         if self.z is None:
             put("z", np.zeros((n, 0)))
@@ -71,14 +71,16 @@ class Trajectory:
         widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
         widths["stops"] = len(model.limited)
         for name, width in widths.items():
-            put(name, _frozen(name, getattr(self, name), (n, width)))
+            put(name, frozen(name, getattr(self, name), (n, width)))
         parameters = len(model.p_names)
-        put("p", _frozen("p", self.p, (n, parameters) if np.ndim(self.p) == 2 else (parameters,)))
+        put("p", frozen("p", self.p, (n, parameters) if np.ndim(self.p) == 2 else (parameters,)))
         if not (np.isfinite(self.t).all() and (np.diff(self.t) >= 0).all()):
             raise StateError("trajectory: its times t must be finite and never fall")
         if self.outcome is None:
             put("outcome", Outcome(FINISHED, self.end, message=f"finished at t = {self.end:g} s"))
-        names = [label.name for label in all_labels(model, self.z_names)] + [t.joint.name for t in model.topology.tree]
+        names = [label.name for label in columns.all_labels(model, self.z_names)] + [
+            t.joint.name for t in model.topology.tree
+        ]
         for k, name in enumerate(self.z_names):
             if name in self.z_names[:k] or names.count(name) > 1:
                 raise StateError(f"trajectory: the law's state {name!r} is called as something else is; rename it")
@@ -390,19 +392,3 @@ class Trajectory:
         rows = f"{len(self)} row{'s' * (len(self) != 1)}"
         name = self.model.mechanism.name
         return f"Trajectory({name!r}: {rows} from {self.start:g} to {self.end:g} s, {self.outcome.kind})"
-
-
-def _frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None) -> np.ndarray:
-    """Doubles that nobody can change any more, of the shape they should have."""
-    try:
-        array = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise StateError(f"trajectory: {name} is not an array of numbers ({error})") from error
-    if shape is None and (array.ndim != 1 or not array.size):
-        raise StateError(f"trajectory: {name} has shape {array.shape}; it takes (n,) with at least one row")
-    if shape is not None and array.shape != shape:
-        raise StateError(f"trajectory: {name} has shape {array.shape}; with this model and these t it takes {shape}")
-    if array.flags.writeable:
-        array = array.copy()
-        array.flags.writeable = False
-    return array

@@ -79,3 +79,21 @@ def test_mistakes(given, what):
     body = m.box("box", (1, 1, 1), 1.0)
     with pytest.raises(MechanismError, match=what):
         m.strut("s", m.ground.at(0, 0), body.at(0, 0), **given)
+
+
+def test_without_mass_it_is_a_pure_force():
+    """F dl/dtheta holds the arm's weight, and a fall keeps the arm's energy."""
+    m = kp.Mechanism("boom", gravity=(0, -9.81, 0))
+    arm = m.rod("arm", length=2.0, mass=50.0)
+    m.revolute("hinge", m.ground.at(0, 0), arm.start)
+    m.strut("lift", m.ground.at(0.5, -0.6), arm.at(1.0, 0), stroke=(0.5, 1.2), mass=0, axis=(0, 0, 1))
+    model = m.compile()
+    state = model.assemble({"hinge": 0.2})
+    (force,) = model.inverse_dynamics(state.q, state.v, np.zeros(model.nv))
+    lever = (by_cosines(0.2 + 1e-6) - by_cosines(0.2 - 1e-6)) / 2e-6
+    assert force == pytest.approx(50 * 9.81 * np.cos(0.2) / lever, rel=1e-8)
+    run = model.simulate(state, 0.3, tolerance=1e-10, limits="ignore")
+    assert run.outcome.finished
+    assert np.ptp(run.energy.total) < 1e-9 * run.energy.kinetic.max()
+    # A free arm has 3 g cos(hinge) / (2 l) at its hinge: a strut without mass or force changes nothing.
+    np.testing.assert_allclose(run.acceleration("hinge"), -1.5 * 9.81 / 2.0 * np.cos(run["hinge"]), rtol=1e-9)

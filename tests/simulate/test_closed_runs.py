@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import kempe as kp
 from kempe.analyze.choosing import choose_at, fitness
-from kempe.errors import NotClosed
+from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import SQUEEZER_START, SQUEEZER_TORQUE, n_four_bar, parallel_bars, squeezer_state
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import bricard
@@ -266,6 +266,39 @@ def test_pd_holds_the_crank_and_events_are_met():
     assert ended.outcome.kind == "event"
     assert ended["A"][-1] == pytest.approx(1.6, abs=1e-9)
     assert np.abs(model.residual(ended.q)).max() < 1e-12
+
+
+def test_computed_torque_brings_errors_down_as_it_says():
+    """Errors obey e'' + 2 lambda e' + lambda^2 e = 0 (paper 1, eq. 37), here from the start: e = e0 (1 + l t) e^-lt."""
+    model, rate = model_of("five-bar"), 8.0
+    near = {"left elbow": -1.2, "right elbow": -2.6 - np.pi / 6}
+    start = model.assemble({"left": 35 * DEG, "right": 28 * DEG}, near=near)
+    motion = kp.motions.cycloidal({"left": (30 * DEG, 60 * DEG), "right": (30 * DEG, 50 * DEG)}, 1.0)
+    run = model.simulate(start, 1.0, torque=kp.computed_torque(motion, rate=rate), tolerance=1e-10)
+    desired = motion.at(run.t)[0]
+    for k, name in enumerate(motion.names):
+        error = run[name] - desired[:, k]
+        np.testing.assert_allclose(error, error[0] * (1 + rate * run.t) * np.exp(-rate * run.t), atol=1e-8)
+    np.testing.assert_allclose(model.inverse_dynamics(run.q, run.v, run.a), run.u, atol=1e-7)
+
+
+def test_pd_with_gravity_holds_a_closed_mechanism():
+    model = model_of("four-bar")
+    start = model.assemble({"A": 1.2}, near={"D": 70 * DEG})
+    law = kp.pd(kp.motions.cycloidal({"A": (1.2, 1.2)}, 1.0), 50.0, 5.0, gravity=True)
+    run = model.simulate(start, 1.0, torque=law)
+    np.testing.assert_allclose(run["A"], 1.2, atol=1e-9)
+    np.testing.assert_allclose(run.u[0], model.inverse_dynamics(start.q, start.v, np.zeros(model.nv)), rtol=1e-9)
+
+
+def test_laws_say_what_they_cannot_do_with_loops():
+    model = model_of("five-bar")
+    motion = kp.motions.cycloidal({"left": (0.5, 0.6)}, 1.0)
+    start = five_bar_start(model)
+    with pytest.raises(StateError, match="motion is of left; 'five-bar' has 2 freedoms, so name as many"):
+        model.simulate(start, 0.1, torque=kp.computed_torque(motion, rate=5.0))
+    with pytest.raises(StateError, match=r"kp\.Table\(run\.t, run\.u\)"):
+        model.simulate(start, 0.1, torque=kp.feedforward(motion))
 
 
 def test_cylinders_of_the_excavator_rest_on_their_stops():
