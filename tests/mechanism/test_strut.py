@@ -70,7 +70,7 @@ def test_weights_and_options():
     [
         ({"stroke": (1.2, 0.5)}, "must be positive and rising"),
         ({"stroke": 1.0}, "takes its shortest and longest length"),
-        ({"stroke": (0.5, 1.0), "mass": 0.0}, "mass takes"),
+        ({"stroke": (0.5, 1.0), "mass": -1.0}, "mass takes"),
         ({"stroke": (0.5, 1.0), "axis": (0, 0, 0)}, "axis takes a direction"),
     ],
 )
