@@ -96,10 +96,12 @@ def simulate(
     if met is not None:
         run.outcome = ending(model, machine, at.EVENT, end, met)
         return run.trajectory()
-    with Progress(model.mechanism.name, start, end, progress) as bar:
-        run.go(bar)
-    if choices is not None:
-        choices.close()
+    try:
+        with Progress(model.mechanism.name, start, end, progress) as bar:
+            run.go(bar)
+    finally:  # what a controller raises must not leave a compilation behind
+        if choices is not None:
+            choices.close()
     return run.trajectory()
 
 
