@@ -16,6 +16,8 @@ from kempe.model.model import Model
 THRESHOLD = 0.3  # of the largest entry in its column: pivots as large as this may be taken for their sparsity
 SPARING = 1.0, 0.5, 0.0
 PASSIVE = 0.7  # how much passive joints are preferred as dependent ones
+SMALL = 1e-4  # rows of J this small beside the largest at all samples are looked at elsewhere
+TREES = 4  # states of the tree at which that is done
 NOTHING = 1e-9  # entries below this beside the largest are zeros
 FIT = 0.05  # a choice as fit as this is fit enough
 GOOD = 0.8  # of the best over sampled states: choices as good as this compete by the length of their program
@@ -37,11 +39,22 @@ def scales_of(model: Model) -> Scales:
         size = model.equations.closure_size
         units = [unit for t in model.topology.tree for unit in t.joint.type.units]
         columns = np.array([1.0 if unit == "rad" else size for unit in units])
-        norms = np.linalg.norm(model.loop_rows(samples) * columns, axis=2).max(axis=0, initial=0.0)
+        norms, anywhere = (_norms(model, states, columns) for states in (samples, _anywhere(model)))
+        # Where all samples happen to be singular alike, rows may nearly vanish there that do not elsewhere.
+        norms = np.where(norms > SMALL * norms.max(initial=0.0), norms, anywhere)
         # Rows that vanish, as those of a loop that stays in its plane, are rounding: scaled up they would be chosen.
         real = norms > NOTHING * norms.max(initial=0.0)
         model.compiled["closure scales"] = Scales(np.where(real, norms, 1.0), columns, samples)
     return model.compiled["closure scales"]
+
+
+def _norms(model: Model, states: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(model.loop_rows(states) * columns, axis=2).max(axis=0, initial=0.0)
+
+
+def _anywhere(model: Model) -> np.ndarray:
+    """States of the tree, loops open or not."""
+    return np.array([model.random_state(seed).q for seed in range(TREES)])
 
 
 def choose(model: Model) -> Choice:

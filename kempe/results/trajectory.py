@@ -78,9 +78,12 @@ class Trajectory:
             raise StateError("trajectory: its times t must be finite and never fall")
         if self.outcome is None:
             put("outcome", Outcome(FINISHED, self.end, message=f"finished at t = {self.end:g} s"))
-        names = [label.name for label in columns.all_labels(model, self.z_names)] + [
-            t.joint.name for t in model.topology.tree
-        ]
+        if self.z_names:
+            self._check_names()
+
+    def _check_names(self) -> None:
+        labels = columns.all_labels(self.model, self.z_names)
+        names = [label.name for label in labels] + [t.joint.name for t in self.model.topology.tree]
         for k, name in enumerate(self.z_names):
             if name in self.z_names[:k] or names.count(name) > 1:
                 raise StateError(f"trajectory: the law's state {name!r} is called as something else is; rename it")

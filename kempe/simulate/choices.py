@@ -26,6 +26,7 @@ WEAK = 0.02  # fitness below which a step is not taken
 BETTER = 2.0  # by how much another choice must be fitter
 WIDEST = 0.467  # the middle of the widest gap between the stages of a step, in parts of the step
 LONGEST, SHORTEST = 1.6, 0.4  # of the step size held, which the step through a singular pose may have
+ASTRAY = 1e-4  # of the kinetic energy: what a crossing may lose or gain by rounding
 NARROW = 1e-6  # fitness of the best choice, at which the loops count as singular
 CLEAR = 0.15  # fitness of the best choice, at which a singular pose is left behind
 
@@ -52,6 +53,7 @@ class Choices:
     _coming: "Future[System] | None" = None
     _tried: Choice | None = None
     _stepped: int = -1
+    _kept: float | None = None  # energy, while a singular pose is crossed by itself
     _dense: "Future[System] | None" = None
 
     @property
@@ -62,11 +64,13 @@ class Choices:
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
         """The system to begin with, and its scales."""
         model = self.model
-        choice = model.choice
-        if fitness(model, choice, q) < FADING:
+        choice, pivots = model.choice, pivots_at(model, model.choice, q)
+        own = float(np.abs(pivots).min(initial=1.0))
+        if own < FADING:
             other, fit = best_at(model, q)
-            choice = other if fit > BETTER * fitness(model, choice, q) else choice
-        return system(model, self.setting, choice), scales(model, p, choice, q)
+            if fit > BETTER * own:
+                choice, pivots = other, pivots_at(model, other, q)
+        return system(model, self.setting, choice), scales(model, p, choice, q, pivots)
 
     def begin(self, machine: Machine) -> None:
         """Has the machine watch."""
@@ -126,11 +130,13 @@ class Choices:
         if machine.w[at.STEPS] == self._stepped:  # the step was tried and found spoilt: let it be tried aside
             return False
         self._stepped = int(machine.w[at.STEPS])
+        self._left_alone(machine)
         choice, fit = best_at(self.model, machine.q)
         if fit < CLEAR:
             self._aim(machine)
             return False
         machine.w[at.CROSSING] = 0
+        self._keep_energy(machine)
         old = machine.system.choice
         if old is not None and fitness(self.model, old, machine.q) >= min(fit / BETTER, FADING):
             machine.use(machine.system, scales(self.model, machine.p, old, machine.q))
@@ -146,8 +152,33 @@ class Choices:
 
     def _cross(self, machine: Machine) -> None:
         machine.w[at.WATCH], machine.w[at.CROSSING] = 0, 1
+        self._kept = self._energy(machine)
+        self._left_alone(machine)
         self._aim(machine)
         machine.changed()
+
+    def _energy(self, machine: Machine) -> float:
+        return float(sum(self.model.energy(machine.q, machine.v, p=self._p(machine))))
+
+    def _left_alone(self, machine: Machine) -> None:
+        """Forgets the energy where something does work on the mechanism."""
+        powers = self.model.passive_power(machine.q, machine.v, p=self._p(machine))
+        if machine.efforts.any() or any(powers):
+            self._kept = None
+
+    def _keep_energy(self, machine: Machine) -> None:
+        """Steps near a singular pose magnify rounding, and nothing controls their error: what is known of the far side
+        is the energy, where nothing did work. Velocities are brought to it, all by the same factor."""
+        if self._kept is None:
+            return
+        kinetic = float(self.model.energy(machine.q, machine.v, p=self._p(machine))[0])
+        wanted = kinetic + self._kept - self._energy(machine)
+        if abs(wanted - kinetic) < ASTRAY * kinetic:
+            machine.v[:] *= np.sqrt(wanted / kinetic)
+            machine.changed()
+
+    def _p(self, machine: Machine) -> np.ndarray | None:
+        return machine.p if self.model.p_names else None
 
     def _change(self, machine: Machine, choice: Choice) -> None:
         """To another choice, where it is compiled, and else to the dense way until it is."""
@@ -169,8 +200,8 @@ class Choices:
         held = float(machine.m[at.STEADY] or machine.m[at.H])
         ahead = self._ahead(machine)
         hop = ahead / WIDEST
-        if hop > LONGEST * held:
-            machine.m[at.H] = min(held, max(ahead - 0.5 * held, 0.25 * held))
+        if hop > 1.05 * LONGEST * held:
+            machine.m[at.H] = min(held, ahead - WIDEST * LONGEST * held)
         else:
             machine.m[at.H] = hop if hop > SHORTEST * held else held
 

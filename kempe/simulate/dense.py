@@ -1,7 +1,9 @@
 """Dense: accelerations of closed mechanisms by elimination with complete pivoting, where no compiled choice suits.
 
-Which rows of the loops' equations are independent, and which velocities generalized, is found anew at every state:
-paper 3's procedure carried out in numbers. Throughout, m are the doubles and w the whole numbers of `memory.py`.
+Which rows of the loops' equations are independent, and which velocities generalized, is found anew for every step:
+paper 3's procedure carried out in numbers. Within a step it stays: slopes lie off the loops a little, where other rows
+would give other accelerations, and a step whose slopes do not go together is worth little. Throughout, m
+are the doubles and w the whole numbers of `memory.py`.
 """
 
 import numpy as np
@@ -13,7 +15,7 @@ from kempe.simulate.native import compiled
 @compiled
 def eliminated(m, w, extra):
     """The loops' rows, scaled, with a column that begins at `extra` beside them (none below zero), eliminated; the
-    columns in their order, and the least pivot."""
+    columns in their order, and the least pivot. Pivots are sought where REPIVOT asks for it, and kept until then."""
     rows, nv, rank = w[ROWS], w[NV], w[RANK]
     right = 1 if extra >= 0 else 0
     a = np.empty((rows, nv + right))
@@ -24,14 +26,16 @@ def eliminated(m, w, extra):
         if right:
             a[i, nv] = m[extra + i] * scale
     order = np.arange(nv)
-    least = 1.0
+    least, kept = 1.0, w[ORDER]
     for k in range(rank):
-        row, column, largest = k, k, 0.0
-        for i in range(k, rows):
-            for j in range(k, nv):
-                if abs(a[i, j]) > largest:
-                    row, column, largest = i, j, abs(a[i, j])
-        least = min(least, largest)
+        if w[REPIVOT]:
+            largest = -1.0
+            for i in range(k, rows):
+                for j in range(k, nv):
+                    if abs(a[i, j]) > largest:
+                        w[kept + 2 * k], w[kept + 2 * k + 1], largest = i, j, abs(a[i, j])
+        row, column = w[kept + 2 * k], w[kept + 2 * k + 1]
+        least = min(least, abs(a[row, column]))
         for j in range(nv + right):
             a[k, j], a[row, j] = a[row, j], a[k, j]
         for i in range(rows):
@@ -45,6 +49,7 @@ def eliminated(m, w, extra):
     for k in range(rank):
         for j in range(rank, nv + right):
             a[k, j] /= a[k, k]
+    w[REPIVOT] = 0
     return a, order, least
 
 

@@ -59,8 +59,9 @@ class Drive:
     @property
     def breaks(self) -> np.ndarray:
         """Times at which something jumps."""
-        found = [self.law.breaks] if self.law is not None else [self.table.jumps] if self.table is not None else []
-        return np.unique(np.concatenate([np.zeros(0), *found]))
+        if self.law is not None:
+            return np.unique(self.law.breaks)
+        return np.zeros(0) if self.table is None else np.unique(self.table.jumps)
 
 
 def drive_of(model: Model, torque) -> Drive:

@@ -15,6 +15,8 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
 FORGOTTEN = 0.9  # how much of them is left a step later
 SPOILT, ASIDE = 1e6, 0.9  # error, in parts of what is allowed, of a step that is tried again with this part of its size
+BY_SHIFT = 2  # value of JUST_REJECTED
+MOVED = 0.3  # of what is allowed: how far a projection may move a step; usual is a hundredth
 SAMPLES = 4  # of each step, looked at for events
 BISECTIONS = 52
 REFINEMENTS = 4
@@ -149,6 +151,7 @@ def record(m, w, rows, state):
 def begin(m, w, until):
     """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
     copy(m, w[Y], w[CELLS] + 1, w[N])
+    w[REPIVOT], m[ROUNDING] = 1, 0.0
     evaluate(m, w, m[T], 0)
     sides = w[FRESH] == SLOPE_AND_SIDES
     w[FRESH] = 0
@@ -170,6 +173,14 @@ def begin(m, w, until):
     if w[GUARD] != 0 and sides:
         take_sides(m, w)
     return NONE
+
+
+@compiled
+def reject(m, w, h, size):
+    """Has a step tried again that is off by so many times what is allowed."""
+    m[H] = h * (max(SHRINK, SAFETY * size ** -m[EXPONENT]) if math.isfinite(size) else SHRINK)
+    w[REJECTED] += 1
+    w[JUST_REJECTED] = 1
 
 
 @kept
@@ -200,25 +211,17 @@ def advance(m, w, times, rows, until, budget):
         cut = t + wanted * (1 + 1e-9) >= target
         h = target - t if cut else wanted
         if adaptive and not cut and (h < 10 * ULP * abs(t) or not t + h > t):
-            return TOO_SMALL if finite(m, w[K] + last * n, n) else NON_FINITE
+            return TOO_SMALL if finite(m, w[K], last * n) else NON_FINITE
 
         take(m, w, t, h)
         if w[ABORTED]:
             return STOPPED
-        if adaptive and not (w[CROSSING] or (w[CROSS] and m[HEALTH] < m[FLOOR])):
+        size, controlled = 0.0, adaptive and not (w[CROSSING] or (w[CROSS] and m[HEALTH] < m[FLOOR]))
+        if controlled:
             size = error(m, w, h)
             if not size < 1.0:
-                m[H] = h * (max(SHRINK, SAFETY * size ** -m[EXPONENT]) if math.isfinite(size) else SHRINK)
-                w[REJECTED] += 1
-                w[JUST_REJECTED] = 1
+                reject(m, w, h, size)
                 continue
-            factor = GROW if size == 0.0 else min(GROW, SAFETY * size ** -m[EXPONENT])
-            if w[JUST_REJECTED]:
-                factor = min(1.0, factor)
-            w[JUST_REJECTED] = 0
-            m[H] = max(h * factor, wanted) if cut else h * factor
-            if m[FIT] > FITTING:  # the usual size, not one that was cut short by what lies ahead
-                m[STEADY] = max(wanted, FORGOTTEN * m[STEADY])
         elif w[CROSSING] and not error(m, w, h) < SPOILT:  # a stage met the singular pose itself
             m[H] = ASIDE * h
             w[REJECTED] += 1
@@ -228,6 +231,21 @@ def advance(m, w, times, rows, until, budget):
         if w[WATCH] and not m[FIT] >= m[WEAK_BELOW]:
             m[H] = h  # the step is not taken: others will have to try it
             return WEAK
+        if controlled and m[SHIFT] > max(MOVED, 2 * m[ROUNDING]):
+            if w[JUST_REJECTED] != BY_SHIFT or m[SHIFT] < 0.5 * m[SHIFTED]:
+                m[SHIFTED] = m[SHIFT]
+                reject(m, w, h, m[SHIFT] / MOVED)
+                w[JUST_REJECTED] = BY_SHIFT
+                continue
+            m[ROUNDING] = m[SHIFT]  # a smaller step did not lessen it
+        if controlled:
+            factor = GROW if size == 0.0 else min(GROW, SAFETY * size ** -m[EXPONENT])
+            if w[JUST_REJECTED]:
+                factor = min(1.0, factor)
+            w[JUST_REJECTED] = 0
+            m[H] = max(h * factor, wanted) if cut else h * factor
+            if m[FIT] > FITTING:  # the usual size, not one that was cut short by what lies ahead
+                m[STEADY] = max(wanted, FORGOTTEN * m[STEADY])
         if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
             return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
 

@@ -9,6 +9,7 @@ from kempe.compiler.kernel import Kernel
 from kempe.model.model import Model
 from kempe.simulate.drive import Drive, efforts
 from kempe.simulate.integrators import advance
+from kempe.simulate.layout import LINE, Sizes, layout
 from kempe.simulate.memory import *
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
@@ -16,7 +17,6 @@ from kempe.simulate.tables import Method
 
 _CALLBACK = CFUNCTYPE(None, c_ssize_t, c_ssize_t, c_ssize_t)
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
-LINE = 8  # doubles in a line of the processor's cache
 
 
 class Machine:
@@ -37,77 +37,27 @@ class Machine:
         times: np.ndarray,
     ):
         self.model, self.drive, self.times = model, drive, times
-        nq, nv, nu, n, width, events = model.nq, model.nv, model.nu, len(state), len(drive.held), len(directions)
+        nq, nv, n, width, events = model.nq, model.nv, len(state), len(drive.held), len(directions)
         self._failure: BaseException | None = None
         self._callback = _CALLBACK(self._call) if drive.function is not None else None
-        breaks = np.zeros(0) if drive.table is None else drive.table.breaks
-        coefficients = np.zeros((0, 0, 0)) if drive.table is None else drive.table.coefficients
         self._jumps = jumps = drive.breaks
-        stages, loops = len(method.a), model.equations.sizes["lam"]
-        parts = {
-            CELLS: np.concatenate([[0.0], state, drive.held, p, scales]),
-            Y: state,
-            NEW: np.zeros(n),
-            SPOT: np.zeros(n),
-            K: np.zeros(stages * n),
-            POLYNOMIAL: np.zeros(method.dense.shape[1] * n),
-            A: method.a,
-            C: method.c,
-            ERRORS: method.errors,
-            DENSE: method.dense.T,
-            BREAKS: breaks,
-            COEFFICIENTS: coefficients,
-            JUMP_TIMES: np.concatenate([jumps, np.nextafter(jumps, -np.inf), np.nextafter(jumps, np.inf)]),
-            GUARDED: np.zeros(events),
-            PROJECTED: np.zeros(nq + nv + 1),  # and what is left of the residual
-            APPLIED: np.zeros(2 + nu + len(model.limited)),  # health, fitness, u, stops
-            DENSE_REST: np.zeros(nv),
-            DENSE_INERTIA: np.zeros(nv * nv if loops else 0),
-            DENSE_ROWS: np.zeros(loops * nv),
-            DENSE_GAMMA: np.zeros(loops),
-            DENSE_SCALES: dense_scales(model) if loops else np.zeros(0),
-        }
-        # Every part begins a line of the cache, so that none is written together with another.
-        sizes = [CLOCK, *(part.size for part in parts.values())]
-        starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
-        self.m = m = np.zeros(starts[-1] + LINE)
-        self.w = w = np.zeros(WORDS + 3 * events, dtype=np.int64)
-        for (place, part), start in zip(parts.items(), starts[1:], strict=False):
-            w[place] = start
-            m[start : start + part.size] = part.ravel()
-        w[HOOK] = 0 if self._callback is None else cast(self._callback, c_void_p).value or 0
-        w[[N, NQ, NV, NZ, NW, EVENTS, ROWS, RANK]] = n, nq, nv, n - nq - nv, width, events, loops, nv - model.dof
-        w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
-        w[[PIECES, TABLE_POWERS, JUMPS]] = *coefficients.shape[:2], len(jumps)
-        w[EULER] = method.name == "euler"
-        m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
-        w[[SIDE, SIGN, DIRECTION]] = WORDS, WORDS + events, WORDS + 2 * events
-        w[WORDS + 2 * events :] = directions
-
-        cells, applied, base = int(w[CELLS]), int(w[APPLIED]), m.ctypes.data
-        parts = np.cumsum([1, nq, nv, n - nq - nv, width, len(p)])
-        places = {
-            IN_SYSTEM: [cells, *(cells + parts)],
-            OUT_SYSTEM: [0, 0, 0, applied + 2, applied + 2 + nu, applied, applied + 1],
-            IN_SHORT: [cells + 1, cells + 1 + nq, cells + 1 + n + width],
-            OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + nq, w[PROJECTED] + nq + nv],
-            OUT_RATES: [w[K]],
-            OUT_HOOK: [cells + 1 + n],
-            OUT_GUARD: [w[GUARDED]],
-            OUT_DENSE: [
-                0,
-                w[DENSE_REST],
-                0,
-                applied + 2,
-                applied + 2 + nu,
-                w[DENSE_INERTIA],
-                w[DENSE_ROWS],
-                w[DENSE_GAMMA],
-            ],
-            OUT_CLOSURE: [w[DENSE_GAMMA], w[DENSE_ROWS]],
-        }
-        for place, targets in places.items():
-            w[place : place + len(targets)] = base + 8 * np.array(targets)
+        loops = model.equations.sizes["lam"]
+        pieces, powers = (0, 0) if drive.table is None else drive.table.coefficients.shape[:2]
+        rest = model.nu, len(model.limited), events, loops, len(scales), pieces, powers, len(jumps), model.dof
+        self.m, self.w = m, w = layout(Sizes(method.name, nq, nv, n - nq - nv, width, len(p), *rest)).begin()
+        cells = int(w[CELLS])
+        self._set(CELLS, np.concatenate([[0.0], state, drive.held, p, scales]))
+        self._set(Y, state)
+        if drive.table is not None:
+            self._set(BREAKS, drive.table.breaks)
+            self._set(COEFFICIENTS, drive.table.coefficients)
+        if len(jumps):
+            self._set(JUMP_TIMES, np.concatenate([jumps, np.nextafter(jumps, -np.inf), np.nextafter(jumps, np.inf)]))
+        if loops:
+            self._set(DENSE_SCALES, dense_scales(model))
+        if self._callback is not None:
+            w[HOOK] = cast(self._callback, c_void_p).value or 0
+        w[WORDS + 2 * events : WORDS + 3 * events] = directions
 
         self.y = m[w[Y] : w[Y] + n]
         self.q, self.v, self.z = self.y[:nq], self.y[nq : nq + nv], self.y[nq + nv :]
@@ -115,11 +65,15 @@ class Machine:
         self.p = m[cells + 1 + n + width : cells + 1 + n + width + len(p)]
         self._side = w[WORDS : WORDS + events]
         self._guard = guard
-        self._c = m[cells + int(parts[-1]) : cells + int(parts[-1]) + len(scales)]
+        self._c = m[cells + 1 + n + width + len(p) : cells + 1 + n + width + len(p) + len(scales)]
         self.use(system, scales)
-        self.slopes = m[w[K] : w[K] + stages * n].reshape(stages, n)
+        self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * n].reshape(w[ALL_SLOPES], n)
         self._given = m[cells : cells + 1 + nq + nv]
         self.rows = np.empty((len(times), n + width))
+
+    def _set(self, part: int, values: np.ndarray) -> None:
+        start = self.w[part]
+        self.m[start : start + values.size] = values.ravel()
 
     def use(self, system: System, scales: np.ndarray) -> None:
         """Swaps addresses: from now on this system gives the slopes."""
@@ -137,6 +91,12 @@ class Machine:
     def scales(self) -> np.ndarray:
         """c, as it is."""
         return self._c.copy()
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """u and the efforts of stops, as they were worked out last."""
+        start = self.w[APPLIED] + 2
+        return self.m[start : start + self.model.nu + len(self.model.limited)]
 
     @property
     def next(self) -> tuple[np.ndarray, np.ndarray]:
@@ -160,6 +120,13 @@ class Machine:
     def changed(self) -> None:
         """Says that something was written to between calls."""
         self.w[FRESH] = max(self.w[FRESH], SLOPE)
+
+    def record(self) -> None:
+        """Rows of output that are due now, and none of which a step has yet gone past."""
+        row, stop = int(self.w[ROW]), int(np.searchsorted(self.times, self.t, side="right"))
+        if stop > row:
+            self.rows[row:stop, : len(self.y)], self.rows[row:stop, len(self.y) :] = self.y, self.outside
+            self.w[ROW] = stop
 
     def expressions(self) -> np.ndarray:
         """Of all events, now."""

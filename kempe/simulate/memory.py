@@ -9,7 +9,8 @@ them many times slower. Constants below are places of single numbers; parts that
 # Doubles with a place of their own: time and what its additions have rounded off, step size, tolerances, 1 / (order of the estimate + 1), longest step, least
 # health, health now; between which times a step looks at what depends on time: it begins just after a jump and ends just
 # before one; how well generalized coordinates fit now, below which fitness others are to be sought, and below which a step is
-# not taken; the last step size at which they fitted well. CLOCK is how many there are.
+# not taken; the last step size at which they fitted well; how far the last step was moved by its projection, and the last that
+# was rejected for it, and how much of that is rounding. CLOCK is how many there are.
 (
     T,
     LOST,
@@ -26,8 +27,11 @@ them many times slower. Constants below are places of single numbers; parts that
     FADING_BELOW,
     WEAK_BELOW,
     STEADY,
+    SHIFT,
+    SHIFTED,
+    ROUNDING,
     CLOCK,
-) = range(16)
+) = range(19)
 
 # Whole numbers. Addresses of native code, 0 where there is none:
 SYSTEM, GUARD, PROJECT, RATES, HOOK, CLOSURE = range(6)
@@ -61,11 +65,12 @@ ROWS, RANK, WORK = range(20, 23)
     DENSE_GAMMA,
     DENSE_SCALES,
 ) = range(23, 44)
-# where the sides, signs and directions of events begin among the whole numbers;
-SIDE, SIGN, DIRECTION = range(44, 47)
+# where the sides, signs and directions of events begin among the whole numbers, and the pivots of the dense way;
+SIDE, SIGN, DIRECTION, ORDER = range(44, 48)
 # counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well; CROSS:
 # error control is off where inertia is singular; WATCH: fitness is looked at; CROSSING: error control is off; NUMERIC: loops are
-# solved by the dense way;
+# solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
+# is to seek its pivots anew;
 (
     EVALUATIONS,
     STEPS,
@@ -81,19 +86,21 @@ SIDE, SIGN, DIRECTION = range(44, 47)
     WATCH,
     CROSSING,
     NUMERIC,
-) = range(47, 61)
+    LAST_TELLS,
+    REPIVOT,
+) = range(48, 64)
 # tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way.
 IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD, OUT_DENSE, OUT_CLOSURE, WORDS = (
-    61,
-    68,
-    75,
+    64,
+    71,
     78,
     81,
-    82,
-    83,
     84,
-    92,
-    94,
+    85,
+    86,
+    87,
+    95,
+    97,
 )
 
 # How `advance` can end.

@@ -19,7 +19,7 @@ from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import RECORD, STOP, Event, Moment
 from kempe.simulate.machine import Machine
 from kempe.simulate.progress import Progress
-from kempe.simulate.rows import Logged, joined, settled
+from kempe.simulate.rows import Logged, for_steps, joined, settled
 from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops, limit_events, limit_met, no_events
 from kempe.simulate.system import Setting, guard, system
@@ -27,7 +27,6 @@ from kempe.simulate.tables import METHODS, Method
 
 MOST_ROWS = 10_000_000
 AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
-BETWEEN = 0.05  # of the tolerance, for steps: what is interpolated between them is as much worse
 PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 FEW = 20  # steps between looks for other coordinates that are being compiled
@@ -87,7 +86,7 @@ def simulate(
         times,
     )
     machine.prepare()
-    allowed = tolerance if choices is None or output is None else BETWEEN * tolerance
+    allowed = tolerance if choices is None or output is None else for_steps(tolerance)
     machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, allowed, longest, singular == "cross")
     if choices is not None:
         choices.begin(machine)
@@ -287,11 +286,12 @@ class _Run:
         """Everything that was computed, with accelerations and efforts, all on the manifold."""
         model, machine = self.model, self.machine
         seconds = time.perf_counter() - self.begun
+        machine.record()
         self._flush()
         if not self.log or self.log[-1].t[-1] < machine.t:
             self._note()
         parts = [settled(model, part, self._signals) for part in joined(self.log)]
-        t, q, v, a, u, z, stops, p = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        t, q, v, a, u, z, stops, p = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         return Trajectory(
             model,
             *(t, q, v, a, u, z),

@@ -7,25 +7,34 @@ import numpy as np
 from kempe.analyze.choosing import pivots_at, scales_of
 from kempe.analyze.closed import allowed
 from kempe.dynamics.partition import Choice
-from kempe.errors import Singular
 from kempe.model.model import Model
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
+REGULAR = 1e-6  # least singular value of the loops' rows, beside the largest, of states at which inertias are measured
 
 
-def scales(model: Model, p: np.ndarray, choice: Choice | None = None, q: np.ndarray | None = None) -> np.ndarray:
+def scales(
+    model: Model,
+    p: np.ndarray,
+    choice: Choice | None = None,
+    q: np.ndarray | None = None,
+    pivots: np.ndarray | None = None,
+) -> np.ndarray:
     """c: what makes each pivot a number of order one, then the inertia of each freedom with limits against a stop.
 
-    For loops, the signs are those that their pivots have at q: a pivot that changes its sign has passed zero.
+    For loops, the signs are those that their pivots have at q (given, where they are known already): a pivot that
+    changes its sign has passed zero.
     """
     if not model.topology.loops:
         return _tree_scales(model, p)
     known = model.compiled.setdefault("closed scales", {})
     if choice not in known:
-        known[choice] = 1.0 / _typical(model, choice) if choice is not None else np.ones(model.dof)
+        known[choice] = 1.0 / _typical(model, choice, q) if choice is not None else np.ones(model.dof)
     rows = np.ones(model.nv - model.dof)
     if choice is not None:
-        signs = 1.0 if q is None else np.where(pivots_at(model, choice, q) < 0, -1.0, 1.0)
+        if pivots is None:
+            pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q)
+        signs = np.where(pivots < 0, -1.0, 1.0)
         rows = signs * np.array(choice.scales)
     return np.concatenate([rows, known[choice], _stop_inertias(model)])
 
@@ -81,19 +90,24 @@ def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
     if "reduced inertias" not in model.compiled:
         found = []
         for q in scales_of(model).samples:
-            try:
-                w, _ = allowed(model, q)
-            except Singular:
-                continue
-            found.append((w, w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w))
+            sizes = np.linalg.svd(model.loop_rows(q) * scales_of(model).columns, compute_uv=False)
+            rank = model.nv - model.dof
+            if not rank or sizes[rank - 1] > REGULAR * sizes[0]:
+                found.append(_reduced_inertia(model, q))
         model.compiled["reduced inertias"] = found
     return model.compiled["reduced inertias"]
 
 
-def _typical(model: Model, choice: Choice) -> np.ndarray:
-    """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held."""
-    sizes = []
-    for w, inertia in _reduced_inertias(model):
+def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    w, _ = allowed(model, q)
+    return w, w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
+
+
+def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
+    """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held; that at
+    q, where all sampled states are singular."""
+    sizes, found = [], _reduced_inertias(model)
+    for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q)]):
         own = w[list(choice.independent)]
         if len(own) and np.linalg.cond(own) < 1e6:
             change = np.linalg.inv(own)

@@ -7,7 +7,7 @@ import math
 
 from kempe.simulate.dense import dense_accelerations, dense_step, dense_velocities
 from kempe.simulate.memory import *
-from kempe.simulate.native import call, compiled
+from kempe.simulate.native import call, compiled, peek
 
 NEWTON = 8  # steps that close loops by the dense way, at most
 
@@ -93,18 +93,29 @@ def guards(m, w, t, state):
 @compiled
 def combine(m, w, stage, h):
     """y + h sum a k into the cells."""
-    n, cells, k, row = w[N], w[CELLS] + 1, w[K], w[A] + stage * w[ALL_SLOPES]
-    copy(m, w[Y], cells, n)
-    for j in range(stage):
-        weight = h * m[row + j]
-        if weight != 0.0:
-            for i in range(n):
-                m[cells + i] += weight * m[k + j * n + i]
+    n, y, cells, k, row = w[N], w[Y], w[CELLS] + 1, w[K], w[A] + stage * w[ALL_SLOPES]
+    for i in range(n):
+        m[cells + i] = m[y + i] + h * along(m, row, k + i, stage, n)
+
+
+@compiled
+def along(m, row, first, count, stride):
+    """The sum of so many entries that lie apart by a stride, with the weights that begin at `row`; even and odd ones
+    on their own, so that one addition does not wait for the other."""
+    even, odd, weights, entries = 0.0, 0.0, m.ctypes.data + 8 * row, m.ctypes.data + 8 * first
+    for _ in range(count // 2):
+        even += peek(weights) * peek(entries)  # type: ignore[call-arg]
+        odd += peek(weights + 8) * peek(entries + 8 * stride)  # type: ignore[call-arg]
+        weights, entries = weights + 16, entries + 16 * stride
+    if count % 2:
+        even += peek(weights) * peek(entries)  # type: ignore[call-arg]
+    return even + odd
 
 
 @compiled
 def take(m, w, t, h):
-    """A step of size h: slopes into k, the state it leads to into new."""
+    """A step of size h: slopes into k, the state it leads to into new; the slope there only where the error estimate
+    asks for it: a step that is rejected does without."""
     if w[EULER]:
         push(m, w, h)
     last = w[SLOPES] - 1
@@ -113,7 +124,8 @@ def take(m, w, t, h):
         evaluate(m, w, t + m[w[C] + stage] * h, stage)
     combine(m, w, last, h)
     copy(m, w[CELLS] + 1, w[NEW], w[N])
-    evaluate(m, w, t + h, last)
+    if w[LAST_TELLS]:
+        evaluate(m, w, t + h, last)
 
 
 @compiled
@@ -131,8 +143,8 @@ def push(m, w, h):
 
 @compiled
 def settle(m, w, t, h):
-    """Brings the new state back onto its manifold; the slope there is worked out anew."""
-    if w[PROJECT] == 0 and not w[NUMERIC]:
+    """Brings the new state back onto its manifold, and works out the slope there."""
+    if w[PROJECT] == 0 and not w[NUMERIC] and w[LAST_TELLS]:
         return
     copy(m, w[NEW], w[CELLS] + 1, w[N])
     if w[NUMERIC]:
@@ -140,8 +152,20 @@ def settle(m, w, t, h):
     if w[PROJECT] != 0:
         native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
         copy(m, w[PROJECTED], w[CELLS] + 1, w[NQ] + w[NV])
+    m[SHIFT] = shift(m, w)
     copy(m, w[CELLS] + 1, w[NEW], w[NQ] + w[NV])
     evaluate(m, w, t + h, w[SLOPES] - 1)
+
+
+@compiled
+def shift(m, w):
+    """How far the state in the cells is from the new one, as a part of what is allowed: what a projection does to a
+    step is an error of it as well, and far larger than the estimate where generalized coordinates fit badly."""
+    squares, count = 0.0, w[NQ] + w[NV]
+    for i in range(count):
+        to, new = m[w[CELLS] + 1 + i], m[w[NEW] + i]
+        squares += ((to - new) / (m[ABSOLUTE] + m[RELATIVE] * abs(new))) ** 2
+    return math.sqrt(squares / max(count, 1))
 
 
 @compiled
@@ -149,6 +173,7 @@ def close(m, w):
     """Newton's method on the loops for the state in the cells, and velocities that keep them closed; coordinates that
     depend on the others are moved, and no others."""
     nq, nv, cells, step = w[NQ], w[NV], w[CELLS] + 1, w[DENSE_REST]
+    w[REPIVOT] = 1
     for _ in range(NEWTON):
         native(m, w, CLOSURE, IN_SHORT, OUT_CLOSURE)
         largest = 0.0
@@ -178,28 +203,22 @@ def close(m, w):
 @compiled
 def weighted(m, w, row, count, out):
     """The sum of slopes with the weights that begin at `row`."""
-    n, k = w[N], w[K]
-    for i in range(n):
-        m[out + i] = 0.0
-    for j in range(count):
-        if m[row + j] != 0.0:
-            for i in range(n):
-                m[out + i] += m[row + j] * m[k + j * n + i]
+    for i in range(w[N]):
+        m[out + i] = along(m, row, w[K] + i, count, w[N])
 
 
 @compiled
 def error(m, w, h):
     """The estimated error of a step, as a part of what is allowed."""
-    n, y, new, spot = w[N], w[Y], w[NEW], w[SPOT]
+    n, y, new, k, slopes, row = w[N], w[Y], w[NEW], w[K], w[SLOPES], w[ERRORS]
     if n == 0:
         return 0.0
     first, second = 0.0, 0.0
-    for estimate in range(w[ESTIMATES]):
-        weighted(m, w, w[ERRORS] + estimate * w[SLOPES], w[SLOPES], spot)
-        squares = 0.0
-        for i in range(n):
-            squares += (m[spot + i] / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))) ** 2
-        first, second = squares, first  # the estimate of higher order comes last
+    for i in range(n):
+        share = 1.0 / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))
+        first += (along(m, row + (w[ESTIMATES] - 1) * slopes, k + i, slopes, n) * share) ** 2
+        if w[ESTIMATES] > 1:  # the estimate of higher order comes last
+            second += (along(m, row, k + i, slopes, n) * share) ** 2
     if w[ESTIMATES] == 1:
         return h * math.sqrt(first / n)
     return h * first / math.sqrt((first + 0.01 * second) * n) if first != 0.0 else 0.0
@@ -220,12 +239,10 @@ def between(m, w, h, theta):
     """The state at a part theta of the step, into spot."""
     n, y, spot, polynomial = w[N], w[Y], w[SPOT], w[POLYNOMIAL]
     for i in range(n):
-        m[spot + i] = 0.0
-    for power in range(w[POWERS] - 1, -1, -1):
-        for i in range(n):
-            m[spot + i] = (m[spot + i] + m[polynomial + power * n + i]) * theta
-    for i in range(n):
-        m[spot + i] = m[y + i] + h * m[spot + i]
+        total = 0.0
+        for power in range(w[POWERS] - 1, -1, -1):
+            total = (total + m[polynomial + power * n + i]) * theta
+        m[spot + i] = m[y + i] + h * total
 
 
 @compiled

@@ -1,0 +1,121 @@
+"""Layout: where the memory of a run has its parts, worked out once for all runs of the same sizes."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from kempe.simulate.memory import *
+from kempe.simulate.tables import METHODS
+
+LINE = 8  # doubles in a line of the processor's cache
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of everything that a layout depends on: coordinates, velocities, states of a law, values from outside,
+    parameters, actuated freedoms, freedoms with limits, events, equations of loops, scales, pieces and powers of the
+    table of outside values, times at which something jumps; freedom of the mechanism."""
+
+    method: str
+    nq: int
+    nv: int
+    nz: int
+    width: int
+    p: int
+    nu: int
+    limited: int
+    events: int
+    loops: int
+    scales: int
+    pieces: int
+    powers: int
+    jumps: int
+    dof: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """m and w of a run before it has begun, and which entries of w are addresses: `targets` places of m."""
+
+    m: np.ndarray
+    w: np.ndarray
+    pointers: np.ndarray
+    targets: np.ndarray
+
+    def begin(self) -> tuple[np.ndarray, np.ndarray]:
+        """Memory of a run's own."""
+        m, w = self.m.copy(), self.w.copy()
+        w[self.pointers] = m.ctypes.data + 8 * self.targets
+        return m, w
+
+
+@lru_cache(64)
+def layout(s: Sizes) -> Layout:
+    """Of these sizes."""
+    method, n = METHODS[s.method], s.nq + s.nv + s.nz
+    stages = len(method.a)
+    parts = {
+        CELLS: 1 + n + s.width + s.p + s.scales,
+        Y: n,
+        NEW: n,
+        SPOT: n,
+        K: stages * n,
+        POLYNOMIAL: method.dense.shape[1] * n,
+        A: method.a,
+        C: method.c,
+        ERRORS: method.errors,
+        DENSE: method.dense.T,
+        BREAKS: s.pieces + 1 if s.pieces else 0,
+        COEFFICIENTS: s.pieces * s.powers * s.width,
+        JUMP_TIMES: 3 * s.jumps,
+        GUARDED: s.events,
+        PROJECTED: s.nq + s.nv + 1,  # and what is left of the residual
+        APPLIED: 2 + s.nu + s.limited,  # health, fitness, u, stops
+        DENSE_REST: s.nv,
+        DENSE_INERTIA: s.nv * s.nv if s.loops else 0,
+        DENSE_ROWS: s.loops * s.nv,
+        DENSE_GAMMA: s.loops,
+        DENSE_SCALES: s.loops + s.nv if s.loops else 0,
+    }
+    w, start = np.zeros(WORDS + 3 * s.events + 2 * s.loops, dtype=np.int64), CLOCK
+    filled = []
+    for place, part in parts.items():
+        start = -(-start // LINE) * LINE  # every part begins a line, so that none is written together with another
+        w[place] = start
+        if isinstance(part, np.ndarray):
+            filled.append((start, part.ravel()))
+        start += part.size if isinstance(part, np.ndarray) else part
+    m = np.zeros(-(-start // LINE) * LINE + LINE)
+    for begin, part in filled:
+        m[begin : begin + part.size] = part
+    w[[N, NQ, NV, NZ, NW, EVENTS, ROWS, RANK]] = n, s.nq, s.nv, s.nz, s.width, s.events, s.loops, s.nv - s.dof
+    w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
+    w[[PIECES, TABLE_POWERS, JUMPS]] = s.pieces, s.powers, s.jumps
+    w[EULER], w[LAST_TELLS] = method.name == "euler", bool(method.errors[:, -1:].any())
+    w[[SIDE, SIGN, DIRECTION, ORDER]] = WORDS + s.events * np.arange(4)
+    m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
+    pointers, targets = zip(*_pointers(s, w), strict=True)
+    return Layout(m, w, np.array(pointers), np.array(targets))
+
+
+def _pointers(s: Sizes, w: np.ndarray):
+    """Entries of w that are addresses, and the places of m they point to."""
+    n, cells, applied = int(w[N]), int(w[CELLS]), int(w[APPLIED])
+    inputs = cells + np.cumsum([0, 1, s.nq, s.nv, s.nz, s.width, s.p])
+    efforts = applied + 2, applied + 2 + s.nu
+    places = {
+        IN_SYSTEM: inputs.tolist(),
+        OUT_SYSTEM + 3: [*efforts, applied, applied + 1],  # the first three change from slope to slope
+        IN_SHORT: [cells + 1, cells + 1 + s.nq, cells + 1 + n + s.width],
+        OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + s.nq, w[PROJECTED] + s.nq + s.nv],
+        OUT_RATES: [w[K]],
+        OUT_HOOK: [cells + 1 + n],
+        OUT_GUARD: [w[GUARDED]],
+        OUT_DENSE + 1: [w[DENSE_REST]],
+        OUT_DENSE + 3: [*efforts, w[DENSE_INERTIA], w[DENSE_ROWS], w[DENSE_GAMMA]],
+        OUT_CLOSURE: [w[DENSE_GAMMA], w[DENSE_ROWS]],
+    }
+    for first, targets in places.items():
+        for k, target in enumerate(targets):
+            yield first + k, int(target)
