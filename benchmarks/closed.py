@@ -1,4 +1,4 @@
-"""Dynamics of closed loops against Pinocchio, in one run: one evaluation, a free fall, a change of coordinates."""
+"""Dynamics of closed loops, against Pinocchio in one run: one evaluation, a free fall; new coordinates, motions."""
 
 import time
 from functools import partial
@@ -10,10 +10,12 @@ from benchmarks.compiler import STATES, Row, fresh_cache
 from benchmarks.peers import Peer
 from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved
 from kempe.analyze.choosing import fitness
+from kempe.analyze.kinematics import Way
+from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import four_bar
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.model.state import PLACE, State
 from kempe.simulate.choices import best_at
 from kempe.simulate.system import Setting, system
 
@@ -140,6 +142,45 @@ def changing() -> list[Row]:
     return rows
 
 
+def prescribed() -> list[Row]:
+    """Efforts along motions of joints and of platforms: the compiled loop beside the careful way it falls back on."""
+    rows = []
+    for label, model, motion, start in _motions():
+        run = model.inverse_dynamics(motion, start=start)
+        way = Way(model, motion.names, motion.at)
+        some = run.t[:: len(run) // 20]
+
+        def careful(way=way, some=some, start=start, model=model):
+            q, before, found = way.begin(0.0, start), 0.0, []
+            for now in some.tolist():
+                q, before = way.carried(q, before, now), now
+                found.append((q, *way.moving(now, q)))
+            return model.inverse_dynamics(*map(np.array, zip(*found, strict=True)), check=False)
+
+        off = np.abs(careful() - run.u[:: len(run) // 20]).max() / np.abs(run.u).max()
+        assert off < 1e-10, (label, off)
+        spent = interleaved({"loop": partial(model.inverse_dynamics, motion, start=start), "careful": careful})
+        loop, slow = spent["loop"] / len(run) * 1e6, spent["careful"] / len(some) * 1e6
+        rows.append(
+            Row(f"{label}: inverse dynamics along a motion, a row", f"{loop:.1f} us; by the careful way {slow:.0f} us")
+        )
+    return rows
+
+
+def _motions():
+    model = ENTRIES["four-bar"].build().compile()
+    turn = motions.cycloidal({"A": (np.pi / 2, 2.5 * np.pi)}, 4.0)
+    yield "four-bar by its crank", model, turn, model.assemble({"A": np.pi / 2}, near={"D": 1.2})
+    for name in ("3-rrr", "stewart"):
+        entry = ENTRIES[name]
+        model = entry.build().compile()
+        start = entry.run(model, entry.duration, output=entry.duration).at(0.0)
+        middle = model.place("platform", start.q)[0]
+        parts = ("x", "y", "yaw") if name == "3-rrr" else PLACE
+        swing = {f"platform.{part}": (middle[PLACE.index(part)], 0.05) for part in parts}
+        yield f"{name} by its platform", model, motions.sinusoidal(swing, 0.5, duration=4.0), start
+
+
 def _faded(model: Model, entry) -> State:
     """Where, along the default run, the first choice suits worst."""
     run = entry.run(model, entry.duration)
@@ -147,4 +188,4 @@ def _faded(model: Model, entry) -> State:
     return State(model, run.q[::10][int(np.argmin(fits))], np.zeros(model.nv))
 
 
-SECTIONS = (evaluations, falling, changing)
+SECTIONS = (evaluations, falling, changing, prescribed)

@@ -39,12 +39,14 @@ class Assembly:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is given: q with the values put in, which velocities stay zero, and what is measured, with its targets."""
+    """What is given: q with the values put in, which velocities stay zero, and what is measured, with its targets; and
+    parameters, where they are not the mechanism's own."""
 
     q: np.ndarray
     free: np.ndarray
     measured: tuple[tuple[Measure, np.ndarray], ...]
     given: tuple[str, ...]
+    p: np.ndarray | None = None
 
 
 def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> State:
@@ -127,9 +129,9 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
 
 
 def _equations(model: Model, task: Task, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    phi, jacobian, upright = model.closure(q)
-    off = [measure.off(q, target) for measure, target in task.measured]
-    rows = [measure.matrix(q) for measure, _ in task.measured]
+    phi, jacobian, upright = model.closure(q, p=task.p)
+    off = [measure.off(q, target, task.p) for measure, target in task.measured]
+    rows = [measure.matrix(q, task.p) for measure, _ in task.measured]
     return np.concatenate([phi, *off]), np.vstack([jacobian, *rows]), upright
 
 

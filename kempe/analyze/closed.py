@@ -13,12 +13,14 @@ import numpy as np
 from kempe.analyze.actuation import shared
 from kempe.analyze.given import given
 from kempe.analyze.kinematics import accelerations, settle
+from kempe.analyze.mobility import column_scales, freedom_beside, nullity_beside
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 
 OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
-FIT = 1e-3  # fitness of generalized coordinates above which compiled code is trusted
-RANK = 1e-10
+FIT = 1e-2  # fitness of generalized coordinates above which compiled code is trusted: rounding grows by 1 / fitness^2
+SINGULAR = 1e-6  # least singular value of J beside the largest, below which loops do not determine accelerations
+RANK = 1e-10  # the same where freedoms are held besides, and for the last rows of runs that end at a singular pose
 LEFT = 1e-12  # residual of a state that is closed
 
 
@@ -30,9 +32,9 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if (fit if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # np.min would take twice as long as all the rest
         return vdot
     if vdot.ndim == 1:
-        return numeric(model, q, v, tau, p)
+        return numeric(model, q, v, tau, p, SINGULAR)
     for row in np.flatnonzero(~(fit > FIT)).tolist():
-        vdot[row] = numeric(model, *(row_of(x, row) for x in (q, v, tau, p)))
+        vdot[row] = numeric(model, *(row_of(x, row) for x in (q, v, tau, p)), least=SINGULAR)
     return vdot
 
 
@@ -43,10 +45,10 @@ def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
         return (
             (closed_q, closed_v)
             if left <= LEFT
-            else settle(model, np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+            else settle(model, np.asarray(q, dtype=float), np.asarray(v, dtype=float), p)
         )
     for row in np.flatnonzero(~(left <= LEFT)).tolist():
-        closed_q[row], closed_v[row] = settle(model, row_of(q, row), row_of(v, row))
+        closed_q[row], closed_v[row] = settle(model, *(row_of(x, row) for x in (q, v, p)))
     return closed_q, closed_v
 
 
@@ -55,29 +57,46 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
     if check:
         check_closed(model, q, v, p)
     if isinstance(a, dict):
-        a = completed(model, q, v, a)
+        a = completed(model, q, v, a, p)
     elif check:
         _check_accelerations(model, q, v, a, p)
+
+    found = model.call("generalized_efforts", q, v, a, p=p)
+    if found[0].ndim > 1:
+        return efforts(model, q, v, a, p, found, weights, bounds)
+    q, v, a = (np.asarray(x, dtype=float)[None] for x in (q, v, a))
+    return efforts(model, q, v, a, p, [x[None] for x in found], weights, bounds)[0]
+
+
+def efforts(model: Model, q, v, a, p, found, weights, bounds) -> np.ndarray:
+    """Of the actuated freedoms (n, nu), at n states whose tau_G, W and fitness were found."""
+    needed, w, fit = found
 
     def strong() -> np.ndarray:
         """The largest forces at work along any freedom: in this motion, or to coast."""
         forces = model.generalized_forces(q, v, a, p), model.bias(q, v, p)
-        return np.atleast_1d(np.max(np.abs(forces), axis=(0, -1), initial=0.0))
+        return np.max(np.abs(forces), axis=(0, -1), initial=0.0)
 
-    needed, w, fit = model.call("generalized_efforts", q, v, a, p=p)
-    if needed.ndim == 1:
-        if not fit > FIT:
-            w = allowed(model, q, p)[0]
-            needed = w.T @ model.generalized_forces(q, v, a, p)
-        return shared(model, w[None], needed[None], strong, weights, bounds)[0]
-    if not (fit > FIT).all():
-        for row in np.flatnonzero(~(fit > FIT)).tolist():
-            w[row] = allowed(model, row_of(q, row), row_of(p, row))[0]
-        needed = np.einsum("nij,ni->nj", w, model.generalized_forces(q, v, a, p))
-    return shared(model, w, needed, strong, weights, bounds)
+    found, freer = {}, []
+    for row in np.flatnonzero(~(fit > FIT)).tolist():
+        basis, _ = allowed(model, q[row], row_of(p, row))
+        forces = model.generalized_forces(*(row_of(x, row) for x in (q, v, a, p)))
+        if basis.shape[1] == w.shape[2]:
+            w[row], needed[row] = basis, basis.T @ forces
+        else:  # on a branch with more freedoms
+            freer.append(row)
+            only = lambda row=row: strong()[[row]]  # noqa: E731
+            found[row] = shared(model, basis[None], (basis.T @ forces)[None], only, weights, bounds)[0]
+    if not freer:
+        return shared(model, w, needed, strong, weights, bounds)
+    rest = np.setdiff1d(np.arange(len(w)), freer)
+    tau = np.empty((len(w), model.nu))
+    tau[freer] = [found[row] for row in freer]
+    tau[rest] = shared(model, w[rest], needed[rest], lambda: strong()[rest], weights, bounds)
+    return tau
 
 
-def completed(model: Model, q, v, a: dict) -> np.ndarray:
+def completed(model: Model, q, v, a: dict, p=None) -> np.ndarray:
     """Accelerations of all joints from those of some, as many as there are freedoms."""
     if np.ndim(q) != 1:
         raise StateError("inverse_dynamics: accelerations by name are for one state; for many, give an array (n, nv)")
@@ -88,14 +107,18 @@ def completed(model: Model, q, v, a: dict) -> np.ndarray:
             "freedoms, so give as many accelerations, or all of them as an array"
         )
     wanted = np.array([float(x) for x in a.values()])[known.order]
-    found = accelerations(model, known, np.asarray(q, dtype=float), np.asarray(v, dtype=float), wanted)
-    _check_accelerations(model, q, v, found, None)
+    found = accelerations(model, known, np.asarray(q, dtype=float), np.asarray(v, dtype=float), wanted, p)
+    _check_accelerations(model, q, v, found, p)
     return found
 
 
-def numeric(model: Model, q, v, tau, p=None) -> np.ndarray:
-    """vdot of one state by the dense solve."""
-    w, g = allowed(model, q, p, model.loop_bias(q, v, p=p))
+def numeric(model: Model, q, v, tau, p=None, least: float = RANK) -> np.ndarray:
+    """vdot of one state by the dense solve.
+
+    least: what singular values of J must be beside the largest; runs end at singular poses, and their last rows are
+    worked out as far as rounding lets them.
+    """
+    w, g = allowed(model, q, p, model.loop_bias(q, v, p=p), least)
     inertia, rest = model.mass_matrix(q, p=p), tau - model.generalized_forces(q, v, np.zeros(model.nv), p)
     reduced = w.T @ inertia @ w
     sizes = np.linalg.eigvalsh(reduced) if len(reduced) else np.ones(1)
@@ -106,30 +129,51 @@ def numeric(model: Model, q, v, tau, p=None) -> np.ndarray:
     return w @ np.linalg.solve(reduced, w.T @ (rest - inertia @ g)) + g
 
 
-def allowed(model: Model, q, p=None, gamma=None) -> tuple[np.ndarray, np.ndarray]:
+def allowed(model: Model, q, p=None, gamma=None, least: float = SINGULAR) -> tuple[np.ndarray, np.ndarray]:
     """W, as columns, and g."""
-    w, back = spaces(model, model.closure(q, p=p)[1])
+    w, back = spaces(model, q, p, model.closure(q, p=p)[1], least=least)
     return w, np.zeros(model.nv) if gamma is None else back @ gamma
 
 
-def spaces(model: Model, rows: np.ndarray, held: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """What rows of the loops, and so many more below them that hold freedoms, allow, as columns; and their inverse, of
-    least length. Lengths are measured by the mechanism's size."""
-    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
-    scale = np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
+def spaces(
+    model: Model, q, p, rows: np.ndarray, held: int = 0, least: float = SINGULAR
+) -> tuple[np.ndarray, np.ndarray]:
+    """What rows of the loops, and so many more below them that hold freedoms, allow at a state, as columns; and their
+    inverse, of least length. Lengths are measured by the mechanism's size.
+
+    On a branch with more freedoms than others have, there are as many as it has. Where J loses rank at one pose only,
+    or along a branch whose motion it does not determine, this raises.
+    """
+    scale = column_scales(model)
     left, sizes, right = np.linalg.svd(rows * scale)
-    rank = model.nv - model.dof + held
-    if rank and (rank > len(sizes) or sizes[rank - 1] <= RANK * sizes[0]):
+    free, least = model.dof, least if not held else RANK
+
+    def full(rank: int) -> bool:
+        return not rank or (rank <= len(sizes) and sizes[rank - 1] > least * sizes[0])
+
+    if not full(model.nv - free + held):
+        free = freedom_beside(model, np.asarray(q, dtype=float), p)
+    rank = model.nv - free + held
+    if not full(rank):
         if held:
             raise StateError("hold: some of these joints follow from the others, and cannot be held besides them")
-        moving = np.abs(right[rank - 1 :]).max(axis=0)
+        moving = np.abs(right[int((sizes > least * sizes[0]).sum()) : rank]).max(axis=0)  # what should not
         names = [t.joint.name for t in model.topology.tree if moving[t.v].max(initial=0.0) > 0.1 * moving.max()]
-        raise Singular(
-            f"at this pose {model.mechanism.name!r} gains a freedom, of {', '.join(names)}: its accelerations are not "
-            "determined by the loops"
-        )
+        raise Singular(_why_singular(model, np.asarray(q, dtype=float), p, free, ", ".join(names)))
     back = scale[:, None] * (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
     return scale[:, None] * right[rank:].T, back
+
+
+def _why_singular(model: Model, q: np.ndarray, p, free: int, names: str) -> str:
+    if nullity_beside(model, q, p) > free:
+        return (
+            f"on this branch {model.mechanism.name!r} can shake: {names} yield to first order wherever it moves, and "
+            "lead nowhere; its accelerations are not determined by the loops"
+        )
+    return (
+        f"at this pose {model.mechanism.name!r} gains a freedom, of {names}: its accelerations are not determined by "
+        "the loops"
+    )
 
 
 def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
@@ -142,8 +186,9 @@ def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
     return found
 
 
-def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarray]:
-    """The least lam with J^T lam = M vdot + h - tau, and vdot."""
+def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least lam with J^T lam = M vdot + h - tau, vdot, and how many freedoms there are; of one state or of many."""
+    least = SINGULAR if a is None else RANK  # where accelerations are known, as in rows of a run, as far as they are
     if a is None:
         check_closed(model, q, v, p)
         a = forward(model, q, v, tau, p, check=False) if model.topology.loops else model.call(
@@ -151,10 +196,16 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
         )  # fmt: skip
     needed = model.generalized_forces(q, v, a, p) - tau
     jacobian = model.closure(q, p=p)[1]
-    if not jacobian.shape[-2]:
-        return np.zeros((*needed.shape[:-1], 0)), a
-    inverse_ = np.linalg.pinv(np.swapaxes(jacobian, -1, -2), rcond=1e-9)
-    return np.einsum("...ij,...j->...i", inverse_, needed), a
+    count = needed.shape[:-1]
+    lam, freedom = np.zeros((*count, jacobian.shape[-2])), np.full(count, model.nv)
+    for row in np.ndindex(count) if model.topology.loops else ():
+        state, own = (q, p) if not count else (row_of(q, row[0]), row_of(p, row[0]))
+        if not np.isfinite(needed[row]).all():
+            lam[row], freedom[row] = np.nan, model.dof
+            continue
+        w, back = spaces(model, state, own, jacobian[row], least=least)
+        lam[row], freedom[row] = back.T @ needed[row], w.shape[1]
+    return lam, a, freedom
 
 
 def check_closed(model: Model, q, v, p=None) -> None:

@@ -39,7 +39,7 @@ class Residuals:
 def residuals(model: Model, q, v, a, forces: np.ndarray, p=None, held=()) -> Residuals:
     """At a state whose loops, and freedoms that are held, take up these forces. Rows that hold freedoms come last."""
     rows = np.vstack([model.loop_rows(q, p=p), np.eye(model.nv)[list(held)]])
-    lam = (spaces(model, rows, len(held))[1].T @ forces)[: len(rows) - len(held)]
+    lam = (spaces(model, q, p, rows, len(held))[1].T @ forces)[: len(rows) - len(held)]
     inertia, r1_q, r1_v, r2_q, r2_v, *by_p = model.call("motion_derivatives", q, v, a, lam, p=p)
     r1_p, *r2_p = np.split(by_p[0], [model.nv]) if by_p else (None,)
     still = (np.vstack([x, np.zeros((len(held), x.shape[1]))]) for x in (r2_q, r2_v, *r2_p))
@@ -54,9 +54,8 @@ def slip_derivatives(model: Model, q, v, p=None) -> tuple[np.ndarray, np.ndarray
     return by_q, by_p[0][model.nv :] if by_p else None
 
 
-def solved(model: Model, inertia: np.ndarray, rows: np.ndarray, r1, r2, held: int = 0) -> np.ndarray:
-    """x with rows x = -r2 and inertia x + r1 among what the rows can take up."""
-    w, back = spaces(model, rows, held)
+def solved(w: np.ndarray, back: np.ndarray, inertia: np.ndarray, r1, r2) -> np.ndarray:
+    """x with rows x = -r2 and inertia x + r1 among what the rows can take up, from their `spaces`."""
     g = -back @ r2
     return w @ np.linalg.solve(w.T @ inertia @ w, -w.T @ (r1 + inertia @ g)) + g
 
@@ -85,7 +84,8 @@ def numeric(model: Model, q, v, tau, p=None) -> tuple[np.ndarray, ...]:
     r = residuals(model, q, v, a, model.generalized_forces(q, v, a, p) - tau, p)
     pairs = [(r.r1_by_q, r.r2_by_q), (r.r1_by_v, r.r2_by_v), (-np.eye(model.nv), np.zeros((len(r.rows), model.nv)))]
     pairs += [(r.r1_by_p, r.r2_by_p)] if r.r1_by_p is not None else []
-    return tuple(solved(model, r.inertia, r.rows, *pair) for pair in pairs)
+    found = spaces(model, q, p, r.rows)
+    return tuple(solved(*found, r.inertia, *pair) for pair in pairs)
 
 
 # ---- inverse ---------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def numeric(model: Model, q, v, tau, p=None) -> tuple[np.ndarray, ...]:
 def inverse(model: Model, q, v, a, p, weights, check: bool) -> tuple[np.ndarray, ...]:
     """See `Model.inverse_dynamics_derivatives`."""
     if isinstance(a, dict):
-        a = completed(model, q, v, a)
+        a = completed(model, q, v, a, p)
     tau = efforts(model, q, v, a, p, weights, None, check)
     root = weights_of(model, weights)
     if tau.ndim == 1:
@@ -106,7 +106,7 @@ def inverse(model: Model, q, v, a, p, weights, check: bool) -> tuple[np.ndarray,
 
 def _inverse(model: Model, q, v, a, tau, p, weights: np.ndarray) -> tuple[np.ndarray, ...]:
     r = residuals(model, q, v, a, model.generalized_forces(q, v, a, p) - model.spread(tau), p)
-    w, _ = spaces(model, r.rows)
+    w, back = spaces(model, q, p, r.rows)
     sizes = np.linalg.svd(w[model.driven], compute_uv=False)
     if len(sizes) < w.shape[1] or sizes[-1] <= POOR * sizes[0]:
         names = ", ".join(model.u_names) or "none"
@@ -122,5 +122,5 @@ def _inverse(model: Model, q, v, a, tau, p, weights: np.ndarray) -> tuple[np.nda
     none = np.zeros((len(r.rows), model.nv))
     pairs = [(r.r1_by_q, slip), (r.r1_by_v, none), (r.inertia, none)]
     pairs += [(r.r1_by_p, slip_by_p)] if r.r1_by_p is not None else []
-    found = (solved(model, picked, r.rows, -r1, r2) for r1, r2 in pairs)
+    found = (solved(w, back, picked, -r1, r2) for r1, r2 in pairs)
     return tuple(x[model.driven] / weights[:, None] for x in found)

@@ -182,7 +182,7 @@ def _here(task: Task, q: np.ndarray) -> Here:
     model, rest = task.model, np.zeros(task.model.nv)
     forces = task.forces(q)
     r = residuals(model, q, rest, rest, forces, task.p, task.held)
-    w, _ = spaces(model, r.rows, len(task.held))
+    w, _ = spaces(model, q, task.p, r.rows, len(task.held))
     sizes, axes = np.linalg.eigh(w.T @ r.inertia @ w)
     w = w @ (axes / np.sqrt(np.maximum(sizes, 1e-12 * sizes.max(initial=0.0))))
     scale = float(np.linalg.norm(w.T @ r.r1_by_q) + np.linalg.norm(np.abs(w.T) @ np.abs(forces)))
@@ -287,6 +287,6 @@ def _judged(task: Task, q: np.ndarray) -> Equilibrium:
         kind = "indifferent"
     if small.growth > max(GROWING, np.sqrt(FLAT) * (kind == "indifferent")) * largest > 0:
         kind = "unstable"
-    back = spaces(model, task.rows(q), len(task.held))[1]
+    back = spaces(model, q, task.p, task.rows(q), len(task.held))[1]
     taken = (back.T @ here.forces)[len(back.T) - len(task.held) :]
     return Equilibrium(state, dict(zip(names, taken.tolist(), strict=True)), kind, small)

@@ -5,6 +5,8 @@ Coordinates of the tree are put in. The others are measured at a state, each a r
     off(q, x)    how far they are from the values x asked for
     matrix(q)    L: their rates are L v
     bias(q, v)   their second derivatives where vdot is zero
+
+with p, the parameters kept as inputs, where they are not the mechanism's own.
 """
 
 from dataclasses import dataclass
@@ -29,9 +31,9 @@ class Measure(Protocol):
 
     @property
     def width(self) -> int: ...  # noqa: D102
-    def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray: ...  # noqa: D102
-    def matrix(self, q: np.ndarray) -> np.ndarray: ...  # noqa: D102
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def off(self, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray: ...  # noqa: D102
+    def matrix(self, q: np.ndarray, p=None) -> np.ndarray: ...  # noqa: D102
+    def bias(self, q: np.ndarray, v: np.ndarray, p=None) -> np.ndarray: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +46,17 @@ class CutCoordinate:
     turning: bool
     width = 1
 
-    def off(self, q, x):
+    def off(self, q, x, p=None):
         """An angle by the shorter way round."""
-        return wrapped(self.model.loop_coordinates(q)[..., [self.q]] - x, self.turning)
+        return wrapped(self.model.loop_coordinates(q, p=p)[..., [self.q]] - x, self.turning)
 
-    def matrix(self, q):
+    def matrix(self, q, p=None):
         """Its row of L."""
-        return self.model.loop_matrix(q)[..., [self.v], :]
+        return self.model.loop_matrix(q, p=p)[..., [self.v], :]
 
-    def bias(self, q, v):
+    def bias(self, q, v, p=None):
         """Its entry."""
-        return self.model.loop_velocity_bias(q, v)[..., [self.v]]
+        return self.model.loop_velocity_bias(q, v, p=p)[..., [self.v]]
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
@@ -78,20 +80,20 @@ class CutPose:
         """Four, or seven."""
         return self.q.stop - self.q.start
 
-    def off(self, q, x):
+    def off(self, q, x, p=None):
         """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their
         rates are about the joint's own velocities."""
-        x, now = np.asarray(x, dtype=float), self.model.loop_coordinates(q)[self.q]
+        x, now = np.asarray(x, dtype=float), self.model.loop_coordinates(q, p=p)[self.q]
         turn = logarithm(product(conjugate(x[:4] / np.linalg.norm(x[:4])), now[:4]))
         return np.concatenate([turn, to_matrix(now[:4]).T @ (now[4:] - x[4:])]) if self.width > 4 else turn
 
-    def matrix(self, q):
+    def matrix(self, q, p=None):
         """Its rows of L."""
-        return self.model.loop_matrix(q)[self.v]
+        return self.model.loop_matrix(q, p=p)[self.v]
 
-    def bias(self, q, v):
+    def bias(self, q, v, p=None):
         """Its entries."""
-        return self.model.loop_velocity_bias(q, v)[self.v]
+        return self.model.loop_velocity_bias(q, v, p=p)[self.v]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +110,17 @@ class Place:
         """Whether it is an angle."""
         return self.k >= 3
 
-    def off(self, q, x):
+    def off(self, q, x, p=None):
         """An angle by the shorter way round."""
-        return wrapped(self.model.place(self.marker, q)[0][..., [self.k]] - x, self.turning)
+        return wrapped(self.model.place(self.marker, q, p=p)[0][..., [self.k]] - x, self.turning)
 
-    def matrix(self, q):
+    def matrix(self, q, p=None):
         """Its row."""
-        return self.model.place(self.marker, q)[1][..., [self.k], :]
+        return self.model.place(self.marker, q, p=p)[1][..., [self.k], :]
 
-    def bias(self, q, v):
+    def bias(self, q, v, p=None):
         """Its entry."""
-        return self.model.place_bias(self.marker, q, v)[..., [self.k]]
+        return self.model.place_bias(self.marker, q, v, p=p)[..., [self.k]]
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
@@ -183,19 +185,19 @@ class Given:
         """How many are of the tree."""
         return len(self.at_q)
 
-    def off(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def off(self, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray:
         """How far measured ones are from x, at one state or at many."""
         none = np.zeros((*np.shape(q)[:-1], 0))
-        return np.concatenate([none, *(m.off(q, x[k]) for k, m in enumerate(self.measured))], axis=-1)
+        return np.concatenate([none, *(m.off(q, x[k], p) for k, m in enumerate(self.measured))], axis=-1)
 
-    def matrix(self, q: np.ndarray, nv: int) -> np.ndarray:
+    def matrix(self, q: np.ndarray, nv: int, p=None) -> np.ndarray:
         """L of measured ones."""
         none = np.zeros((*np.shape(q)[:-1], 0, nv))
-        return np.concatenate([none, *(m.matrix(q) for m in self.measured)], axis=-2)
+        return np.concatenate([none, *(m.matrix(q, p) for m in self.measured)], axis=-2)
 
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def bias(self, q: np.ndarray, v: np.ndarray, p=None) -> np.ndarray:
         """Of measured ones."""
-        return np.concatenate([np.zeros((*np.shape(q)[:-1], 0)), *(m.bias(q, v) for m in self.measured)], axis=-1)
+        return np.concatenate([np.zeros((*np.shape(q)[:-1], 0)), *(m.bias(q, v, p) for m in self.measured)], axis=-1)
 
     def symbolic_off(self, tree, q, x) -> list[Scalar]:
         """How far measured ones are from x, over symbols."""

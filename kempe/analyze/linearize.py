@@ -144,15 +144,15 @@ def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) ->
         check_closed(model, q, v, p)
     a = accelerations(model, q, v, full, p, held)
     r = residuals(model, q, v, a, model.generalized_forces(q, v, a, p) - full, p, held)
-    w, back = spaces(model, r.rows, len(held))
-    chosen = _coordinates(model, w, coordinates)
-    w = w @ np.linalg.inv(w[chosen])
+    space, back = spaces(model, q, p, r.rows, len(held))
+    chosen = _coordinates(model, space, coordinates)
+    w = space @ np.linalg.inv(space[chosen])
     k = np.zeros_like(w)
     if np.abs(v).max(initial=0.0) > 0:
         slip = np.vstack([slip_derivatives(model, q, v, p)[0], np.zeros((len(held), model.nv))])
         k = -back @ (slip @ w)
         k = k - w @ k[chosen]
-    find = lambda r1, r2: solved(model, r.inertia, r.rows, r1, r2, len(held))[chosen]  # noqa: E731
+    find = lambda r1, r2: solved(space, back, r.inertia, r1, r2)[chosen]  # noqa: E731
     by_y = find(r.r1_by_q @ w + r.r1_by_v @ k, r.r2_by_q @ w + r.r2_by_v @ k)
     by_yd = find(r.r1_by_v @ w, r.r2_by_v @ w)
     by_u = find(-np.eye(model.nv)[:, model.driven], np.zeros((len(r.rows), model.nu)))
@@ -184,7 +184,7 @@ def along(model: Model, tau) -> np.ndarray:
 def accelerations(model: Model, q, v, tau, p, held: list[int]) -> np.ndarray:
     """vdot with some freedoms held, by a dense solve; tau along all freedoms."""
     rows = np.vstack([model.closure(q, p=p)[1], np.eye(model.nv)[held]])
-    w, back = spaces(model, rows, len(held))
+    w, back = spaces(model, q, p, rows, len(held))
     g = back @ np.concatenate([model.loop_bias(q, v, p=p), np.zeros(len(held))])
     inertia, rest = model.mass_matrix(q, p=p), tau - model.generalized_forces(q, v, np.zeros(model.nv), p)
     return w @ np.linalg.solve(w.T @ inertia @ w, w.T @ (rest - inertia @ g)) + g

@@ -24,6 +24,8 @@ SAMPLES = 6
 NUDGE = 1e-2  # rad and m, away from a pose that might be special
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
+SHAKY = 1e-6  # the same where loops may only shake: they close to the square of it
+LED = 0.5  # of a step: how much of it must be left when loops have been closed
 LEAST = 1e-4  # what counts as a largest one: entries are of order one, and a matrix of rounding errors has rank 0
 NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
@@ -114,13 +116,47 @@ def gruebler(mechanism: Mechanism) -> int:
 
 
 def tree_freedom(model: Model) -> int:
-    """Velocities of the tree less the rank of J; the least, where branches differ."""
+    """How freely the mechanism moves, on the least free of the branches it meets."""
     return min(freedom_beside(model, q) for q in assembled_samples(model))
 
 
-def freedom_beside(model: Model, q: np.ndarray) -> int:
-    """The same on the branch of q, which may be a special pose, or very near one."""
-    return min(model.nv - _rank(model.closure(_beside(model, q, factor))[1]) for factor in (1.0, 10.0))
+def freedom_beside(model: Model, q: np.ndarray, p=None) -> int:
+    """How freely it moves on the branch of q, which may be a special pose, or very near one.
+
+    Velocities of the tree less the rank of J, where J has that rank at open states too. Where it has less rank the
+    closer loops are, directions that it allows count as far as they lead somewhere: a ring of six hinges can move, and
+    bars that lie one on the other can turn together; a linkage that is stretched out can merely shake.
+    """
+    found, beside = nullity_beside(model, q, p), _beside(model, q, p=p)
+    aside = model.integrate(beside, NUDGE * np.random.default_rng(4).normal(size=model.nv))
+    sure = model.nv - _rank(model.closure(aside, p=p)[1], SHAKY)
+    return found if found <= sure else min(found, max(sure, _led(model, beside, p)))
+
+
+def nullity_beside(model: Model, q: np.ndarray, p=None) -> int:
+    """Velocities of the tree less the rank of J, at general closed states close by."""
+    states = (_beside(model, q, factor, p) for factor in (1.0, 10.0))
+    return min(model.nv - _rank(model.closure(state, p=p)[1], SHAKY) for state in states)
+
+
+def _led(model: Model, q: np.ndarray, p) -> int:
+    """Of the directions that J allows at q, how many lead to closed states, one way or the other."""
+    jacobian, scale = model.closure(q, p=p)[1], column_scales(model)
+    allowed = _right_null(jacobian * scale, _rank(jacobian, SHAKY))
+    moved = np.zeros((allowed.shape[1],) * 2)
+    for row, way in zip(moved, allowed.T, strict=True):
+        for step in (NUDGE, -NUDGE):
+            found, gap = _closed(model, model.integrate(q, step * scale * way), p)
+            kept = allowed.T @ (model.difference(q, found) / scale) / step
+            if gap <= CLOSED and np.abs(kept).max() > np.abs(row).max():
+                row[:] = kept
+    return int((np.linalg.svd(moved, compute_uv=False) > LED).sum())
+
+
+def column_scales(model: Model) -> np.ndarray:
+    """What makes each velocity a number without unit: the mechanism's size, for lengths."""
+    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
+    return np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
 
 
 def assembled_samples(model: Model) -> list[np.ndarray]:
@@ -142,37 +178,36 @@ def assembled_samples(model: Model) -> list[np.ndarray]:
     return model.compiled["assembled samples"]
 
 
-def _closed(model: Model, start: np.ndarray) -> tuple[np.ndarray, float]:
-    return solve(model, Task(start, np.ones(model.nv, dtype=bool), (), ()), start)
+def _closed(model: Model, start: np.ndarray, p=None) -> tuple[np.ndarray, float]:
+    return solve(model, Task(start, np.ones(model.nv, dtype=bool), (), (), p), start)
 
 
-def _beside(model: Model, q: np.ndarray, factor: float = 1.0) -> np.ndarray:
+def _beside(model: Model, q: np.ndarray, factor: float = 1.0, p=None) -> np.ndarray:
     """An assembled state close by: where q is a special pose, this is none; where q cannot move, it is q again."""
     if not model.topology.loops:
         return q
-    found, gap = _closed(model, model.integrate(q, factor * NUDGE * np.random.default_rng(3).normal(size=model.nv)))
+    found, gap = _closed(model, model.integrate(q, factor * NUDGE * np.random.default_rng(3).normal(size=model.nv)), p)
     return found if gap <= CLOSED else q
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A direction that a joint holds at a state: its axis in world axes, and the joint's two frames there."""
+    """A direction that a joint holds at a state: its axis in world axes, and the joint's two frames there.
+
+    screw: the pitch, where it couples turning and sliding in this direction.
+    """
 
     joint: Joint
     direction: int
     axis: np.ndarray
     place: np.ndarray  # of frame b
     marker: np.ndarray  # axes of marker b, as columns
+    screw: float
 
     @property
     def name(self) -> str:
         """Joint and direction."""
         return f"{self.joint.name} {NAMES[self.direction]}"
-
-    @property
-    def screw(self) -> float:
-        """The pitch, where it couples turning and sliding in this direction."""
-        return self.joint.pitch if self.joint.pitch is not None and self.direction == 5 else 0.0
 
     def seen(self, size: float) -> np.ndarray:
         """What takes the multiplier of this direction out of a wrench at marker b, in its axes."""
@@ -185,24 +220,24 @@ class Held:
         return np.concatenate([axis, 0 * axis] if self.direction < 3 else [-self.screw / size * axis, axis / size])
 
 
-def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False) -> list[Held]:
+def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
     """All directions that joints hold at a state; all six of those whose actuators are at rest."""
-    m, values = model.mechanism, model.mechanism.parameters.__getitem__
-    poses = _poses(model, q)
-    found = []
+    m, poses, found = model.mechanism, _poses(model, q, p), []
+    values = (m.parameters | dict(zip(model.p_names, model.p if p is None else p, strict=True))).__getitem__
     for joint in m.joints:
         ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
         marker = poses[joint.b.body.name][0] @ np.array(joint.b.rotation, dtype=float)
         wanted = range(6) if actuators_held and all(joint.actuated) else held(joint)
-        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker) for d in wanted]
+        pitch = float(values(f"{joint.name}.pitch")) if joint.pitch is not None else 0.0
+        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker, pitch * (d == 5)) for d in wanted]
     return found
 
 
-def constraints(model: Model, q: np.ndarray, actuators_held: bool = False) -> tuple[np.ndarray, list[str]]:
+def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> tuple[np.ndarray, list[str]]:
     """Rows of all joints on the twists [omega; v] of all bodies, in each joint's own axes, lengths over the size."""
-    m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q)
+    m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q, p)
     number = {body.name: k for k, body in enumerate(m.bodies)}
-    directions = held_axes(model, q, actuators_held)
+    directions = held_axes(model, q, actuators_held, p)
     rows = np.zeros((len(directions), len(m.bodies), 6))
     for row, d in zip(rows, directions, strict=True):
         # At the place of frame b, for both bodies: along a slider the frames are apart.
@@ -219,10 +254,10 @@ def constraints(model: Model, q: np.ndarray, actuators_held: bool = False) -> tu
     return rows.reshape(len(directions), 6 * len(m.bodies)), [d.name for d in directions]
 
 
-def _poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _poses(model: Model, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     m = model.mechanism
     poses = {m.ground.name: (np.eye(3), np.zeros(3))}
-    for body, numbers in zip(m.bodies, model.body_poses(q), strict=True):
+    for body, numbers in zip(m.bodies, model.body_poses(q, p=p), strict=True):
         poses[body.name] = numbers[:9].reshape(3, 3), numbers[9:]
     return poses
 
@@ -250,9 +285,9 @@ def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
     return a[:, direction % 3]
 
 
-def _rank(matrix: np.ndarray) -> int:
+def _rank(matrix: np.ndarray, least: float = RANK) -> int:
     sizes = np.linalg.svd(matrix, compute_uv=False)
-    return int((sizes > RANK * max(sizes.max(initial=0.0), LEAST)).sum())
+    return int((sizes > least * max(sizes.max(initial=0.0), LEAST)).sum())
 
 
 def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.closed import all_multipliers
-from kempe.analyze.mobility import NAMES, RANK, constraints, held_axes
+from kempe.analyze.closed import all_multipliers, row_of
+from kempe.analyze.mobility import NAMES, constraints, held_axes
 from kempe.model.model import Model
 
 STRESSED = 1e-6  # entry of a unit stress above which a reaction is not unique
@@ -58,28 +58,29 @@ class Reactions(Mapping[str, np.ndarray]):
 def reactions(model: Model, q, v, tau, a, p) -> Reactions:
     """See `Model.reactions`; tau along all freedoms."""
     q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-    lam, a = all_multipliers(model, q, v, tau, a, p)
+    lam, a, freedom = all_multipliers(model, q, v, tau, a, p)
     found = model.call("joint_wrenches", q, v, a, lam, p=p)
     names, single = model.joint_names, q.ndim == 1
     rows, states = (found[None], q[None]) if single else (found, q)
     loose: dict[str, set[int]] = {name: set() for name in names}
-    if model.topology.loops and model.redundancy:
+    if lam.shape[-1]:
         rows = rows.copy()
-        for wrenches, state in zip(rows, states, strict=True):
-            for name, direction in _least(model, state, wrenches, names):
-                loose[name].add(direction)
+        for k, (wrenches, state, free) in enumerate(zip(rows, states, np.atleast_1d(freedom).tolist(), strict=True)):
+            if lam.shape[-1] > model.nv - free:  # some of the loops' equations follow from others
+                for name, direction in _least(model, state, wrenches, names, free, row_of(p, k)):
+                    loose[name].add(direction)
     known = {joint.name for joint in model.mechanism.joints}
     wrenches = {name: rows[0, k] if single else rows[:, k] for k, name in enumerate(names) if name in known}
     return Reactions(wrenches, {name: tuple(NAMES[k] for k in sorted(loose[name])) for name in wrenches})
 
 
-def _least(model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...]) -> set[tuple[str, int]]:
+def _least(
+    model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...], freedom: int, p
+) -> set[tuple[str, int]]:
     """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed."""
-    matrix, _ = constraints(model, q)
-    left, sizes, _ = np.linalg.svd(matrix)
-    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
-    stresses = left[:, rank:]
-    size, directions = model.equations.closure_size, held_axes(model, q)
+    matrix, _ = constraints(model, q, p=p)
+    stresses = np.linalg.svd(matrix)[0][:, 6 * len(model.mechanism.bodies) - freedom :]
+    size, directions = model.equations.closure_size, held_axes(model, q, p=p)
     along = np.array([wrenches[names.index(d.joint.name)] @ d.seen(size) for d in directions])
     excess = stresses @ (stresses.T @ along)
     touched = set()

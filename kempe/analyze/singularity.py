@@ -8,19 +8,20 @@ With J the Jacobian of the closures on all velocities:
     J and the output  serial, type I: actuators move although the output is held, so it has lost a direction
 
 A measure is the least singular value that should not vanish over the largest, lengths divided by the mechanism's size:
-0 at a singular pose.
+0 at a singular pose. Accelerations are refused where J alone is singular by this measure. On a branch with more
+freedoms than others have, fewer values should not vanish.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.mobility import freedom_beside
+from kempe.analyze.closed import SINGULAR
+from kempe.analyze.mobility import column_scales, freedom_beside
 from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 
-SINGULAR = 1e-6
 PART = 0.1  # of the largest entry: joints that take part in a motion
 
 
@@ -67,7 +68,8 @@ class Singularity:
 
 def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None) -> Singularity:
     """See `Model.singularity`."""
-    jacobian = model.closure(q)[1]
+    scale = column_scales(model)
+    jacobian = model.closure(q)[1] * scale
     freedom = freedom_beside(model, q) if model.topology.loops else model.nv
     rank = model.nv - freedom
     parallel = serial = None
@@ -75,7 +77,7 @@ def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None)
         held = np.eye(model.nv)[model.driven]
         parallel = _measure(model, np.vstack([jacobian, held]), model.nv)
     if output is not None:
-        rows = _output(model, q, output)
+        rows = _output(model, q, output) * scale
         directions = min(freedom, np.linalg.matrix_rank(rows) if len(rows) else 0)
         serial = _measure(model, np.vstack([jacobian, rows]), rank + directions)
     return Singularity(_measure(model, jacobian, rank), parallel, serial)

@@ -9,13 +9,17 @@ import casadi as ca
 import numpy as np
 
 from kempe.control.piecewise import Piecewise
+from kempe.dynamics import loops
+from kempe.dynamics.kinematics import frames
 from kempe.errors import StateError
 from kempe.spatial.solving import solve_symmetric
-from kempe.spatial.vectors import from_sx, to_sx
+from kempe.spatial.vectors import dot, from_sx, to_sx, zeros
 
 if TYPE_CHECKING:
     from kempe.control.motion import Motion
     from kempe.model.model import Model
+
+RIGID, SHARES = 1e-3, 5  # how much is left of stresses that actuators need not bear, by each of so many steps
 
 
 @dataclass(frozen=True)
@@ -256,32 +260,67 @@ def _inverse(model: "Model", p: ca.SX, q, v, a) -> ca.SX:
     return to_sx(model.equations.inverse(tree, q, v, a))
 
 
+# With loops, laws solve for what they need without a choice of generalized coordinates, which would suit some states
+# only. E picks freedoms that, held, hold everything; then N = J^T J + E^T E is positive definite whichever rows of J
+# follow from others, and needs no pivoting. It is singular only where the law itself has no answer.
+
+
+def _loops(model: "Model", at: Symbols) -> tuple[np.ndarray, np.ndarray]:
+    """J and gamma."""
+    equations, q, v = model.equations, from_sx(at.q), from_sx(at.v)
+    tree = equations.tree(from_sx(at.p))
+    found, up = frames(tree, q, v), -tree.gravity
+    gamma = loops.bias(tree, found, loops.coasting(tree, q, v, up), up, equations.closure_size)
+    return loops.jacobian(tree, q, found, equations.closure_size), gamma
+
+
+def _normal(jacobian: np.ndarray, picked: list[int], weight: float = 1.0) -> np.ndarray:
+    """N, with rows of the loops weighted."""
+    nv = jacobian.shape[1]
+    n = np.zeros((nv, nv), dtype=object)
+    for i in range(nv):
+        for j in range(i + 1):
+            n[i, j] = n[j, i] = weight * dot(jacobian[:, i], jacobian[:, j])
+    for k in picked:
+        n[k, k] = n[k, k] + 1.0
+    return n
+
+
 def _completed(model: "Model", at: Symbols, named: list[int], wanted: np.ndarray) -> np.ndarray:
-    """Accelerations of all freedoms, loops kept closed, from those that are wanted of as many as are free."""
+    """Accelerations of all freedoms, loops kept closed, from those that are wanted of as many as are free: J a = gamma
+    and E a = wanted, so N a = J^T gamma + E^T wanted."""
     if len(named) != model.dof:
         raise StateError(
             f"computed_torque: the motion is of {', '.join(model.v_names[k] for k in named) or 'nothing'}; "
             f"{model.mechanism.name!r} has {model.dof} freedoms, so name as many"
         )
-    equations = model.chosen
-    found = equations.reduced(equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v))
-    own = found.w[named]
-    ydd = solve_symmetric(own.T @ own, (own.T @ (wanted[named] - found.g[named]))[:, None])[:, 0]
-    return found.w @ ydd + found.g
+    jacobian, gamma = _loops(model, at)
+    right = jacobian.T @ gamma
+    right[named] = right[named] + wanted[named]
+    return solve_symmetric(_normal(jacobian, named), right[:, None])[:, 0]
 
 
 def _closed_inverse(model: "Model", at: Symbols, a: np.ndarray) -> ca.SX:
-    """Efforts of the actuators, the least that do it: S^T tau = W^T tau_tree (paper 3, eqs. 7 and 8)."""
+    """Efforts of the actuators, the least that do it: E^T tau + J^T lam = f, f what the tree takes.
+
+    With as many actuators as freedoms tau is unique, and tau = E N^-1 f is part of the least solution. With more, lam
+    is taken out of what is made small: by steps that leave RIGID of what J^T lam lacked each (R. T. Rockafellar,
+    Augmented Lagrangians and applications of the proximal point algorithm in convex programming, 1976).
+    """
     if model.nu < model.dof:
         raise StateError(
             f"law: {model.mechanism.name!r} has {model.dof} freedoms and {model.nu} actuators; this law takes as many"
         )
-    equations = model.chosen
-    tree, q, v = equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v)
-    w = equations.reduced(tree, q).w
-    s = w[model.driven]
-    needed = w.T @ equations.inverse(tree, q, v, a)
-    return to_sx(s @ solve_symmetric(s.T @ s, needed[:, None])[:, 0])
+    equations = model.equations
+    f = equations.inverse(equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v), a)
+    jacobian, driven = _loops(model, at)[0], model.driven.tolist()
+    exact = model.nu == model.dof
+    weight = 1.0 if exact else 1 / RIGID
+    n, held, mu = _normal(jacobian, driven, weight), zeros(model.nv), zeros(model.nv)
+    for _ in range(1 if exact else SHARES):
+        mu = solve_symmetric(n, (f - held)[:, None])[:, 0]
+        held = held + weight * (jacobian.T @ (jacobian @ mu))  # J^T lam
+    return to_sx(mu)[driven]
 
 
 def _by_joint(model: "Model", given) -> ca.SX:

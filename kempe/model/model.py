@@ -158,7 +158,8 @@ class Model(Dynamics):
         shapes = {n: () if kind == "scalar" else function.size_out(n) for n, kind in sizes if kind != "vector"}
         return trace(function, outputs=shapes)
 
-    def _marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
+    def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
+        """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
         marker = self._marker(marker)
         kernels = self._marker_kernels.setdefault(marker, {})
         if name not in kernels:
@@ -202,16 +203,16 @@ class Model(Dynamics):
 
     def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (columns are the marker's axes in world axes) and position."""
-        return self.call(self._marker_kernel("pose", marker), q, p=p)
+        return self.call(self.marker_kernel("pose", marker), q, p=p)
 
     def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
         roll; and the matrix (6, nv) by which they change with v."""
-        return self.call(self._marker_kernel("place", marker), q, p=p)
+        return self.call(self.marker_kernel("place", marker), q, p=p)
 
     def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """Second derivatives of a marker's place (6) where vdot is zero."""
-        return self.call(self._marker_kernel("place_bias", marker), q, v, p=p)
+        return self.call(self.marker_kernel("place_bias", marker), q, v, p=p)
 
     def body_poses(self, q, p=None) -> np.ndarray:
         """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
@@ -219,19 +220,19 @@ class Model(Dynamics):
 
     def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """[omega; velocity of the marker's origin] in world axes."""
-        return self.call(self._marker_kernel("twist", marker), q, v, p=p)
+        return self.call(self.marker_kernel("twist", marker), q, v, p=p)
 
     def acceleration(self, marker: Marker | Body | str, q, v, a, p=None) -> np.ndarray:
         """[angular acceleration; acceleration of the marker's origin] in world axes."""
-        return self.call(self._marker_kernel("acceleration", marker), q, v, a, p=p)
+        return self.call(self.marker_kernel("acceleration", marker), q, v, a, p=p)
 
     def jacobian(self, marker: Marker | Body | str, q, p=None) -> np.ndarray:
         """J (6, nv): twist = J v."""
-        return self.call(self._marker_kernel("jacobian", marker), q, p=p)
+        return self.call(self.marker_kernel("jacobian", marker), q, p=p)
 
     def jacobian_rate(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """dJ/dt (6, nv)."""
-        return self.call(self._marker_kernel("jacobian_rate", marker), q, v, p=p)
+        return self.call(self.marker_kernel("jacobian_rate", marker), q, v, p=p)
 
     # ---- motion ----------------------------------------------------------------------------------------
 

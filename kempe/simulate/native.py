@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from kempe.compiler.cache import directory
 
-SOURCES = ("memory.py", "native.py", "dense.py", "steps.py", "integrators.py")
+SOURCES = ("memory.py", "native.py", "dense.py", "steps.py", "integrators.py", "following.py")
 
 
 def _digest() -> str:

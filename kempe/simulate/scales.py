@@ -90,24 +90,27 @@ def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
     if "reduced inertias" not in model.compiled:
         found = []
         for q in scales_of(model).samples:
-            sizes = np.linalg.svd(model.loop_rows(q) * scales_of(model).columns, compute_uv=False)
-            rank = model.nv - model.dof
-            if not rank or sizes[rank - 1] > REGULAR * sizes[0]:
-                found.append(_reduced_inertia(model, q))
+            regular, w, inertia = _reduced_inertia(model, q)
+            if regular:
+                found.append((w, inertia))
         model.compiled["reduced inertias"] = found
     return model.compiled["reduced inertias"]
 
 
-def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    w, _ = allowed(model, q)
-    return w, w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
+def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[bool, np.ndarray, np.ndarray]:
+    """Whether a state is regular, W and W^T M W there."""
+    columns, rank = scales_of(model).columns, model.nv - model.dof
+    _, sizes, right = np.linalg.svd(model.loop_rows(q) * columns)
+    w = columns[:, None] * right[rank:].T
+    inertia = w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
+    return not rank or sizes[rank - 1] > REGULAR * sizes[0], w, inertia
 
 
 def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
     """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held; that at
     q, where all sampled states are singular."""
     sizes, found = [], _reduced_inertias(model)
-    for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q)]):
+    for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q)[1:]]):
         own = w[list(choice.independent)]
         if len(own) and np.linalg.cond(own) < 1e6:
             change = np.linalg.inv(own)

@@ -16,6 +16,7 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.model.state import State
 from tests.closed import allowed, random_closed
+from tests.control.test_closed_laws import unfit
 
 H = 1e-5
 GALLERY = {
@@ -80,6 +81,29 @@ def test_forward_against_differences_along_closed_curves(name):
         np.testing.assert_allclose(
             by_tau[:, k], (more - less) / 2, atol=1e-9 * max(1.0, np.abs(by_tau).max(initial=0.0))
         )
+
+
+@pytest.mark.parametrize("name", ["leg", "five-bar"])
+def test_where_the_first_choice_does_not_suit_they_are_as_exact(name):
+    """Forward and inverse, against differences along closed curves."""
+    model, state = unfit(name)
+    rng = np.random.default_rng(0)
+    q, v, tau, space = state.q, state.v, rng.normal(size=model.nu), allowed(model.closure(state.q)[1])
+    by_q, by_v, by_tau = model.forward_dynamics_derivatives(q, v, tau)
+    a = model.forward_dynamics(q, v, tau)
+    inverse_by_q, inverse_by_v, inverse_by_a = model.inverse_dynamics_derivatives(q, v, a)
+    for _ in range(3):
+        dq, dv = space @ rng.normal(size=model.nv), rng.normal(size=model.nv)
+        rate, dq, dv = along(model, lambda q, v: model.forward_dynamics(q, v, tau, check=False), state, dq, dv)
+        close(by_q @ dq + by_v @ dv, rate, state, np.abs(by_q).max())
+        # What comes back is tau, so that all changes of the motion together do not change it.
+        close(
+            inverse_by_q @ dq + inverse_by_v @ dv + inverse_by_a @ rate, np.zeros(model.nu), state, np.abs(by_q).max()
+        )
+    np.testing.assert_allclose(inverse_by_a @ by_tau, np.eye(model.nu), atol=1e-8)
+    many = model.forward_dynamics_derivatives(*(np.stack([x, x]) for x in (q, v, tau)))
+    for one, both in zip((by_q, by_v, by_tau), many, strict=True):
+        np.testing.assert_array_equal(both, np.stack([one, one]))
 
 
 @pytest.mark.parametrize("name", [*GALLERY, *SEEDS])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kempe.errors import StateError
+from kempe.errors import Singular, StateError
 from tests.analyze.mechanisms import four_bar, stewart, three_rrr
 
 
@@ -48,6 +48,8 @@ def test_a_parallelogram_laid_flat_gains_a_freedom():
     found = model.singularity(flat.q)
     assert found.constraint.singular
     assert "gains a freedom" in str(found)
+    with pytest.raises(Singular, match=r"at this pose .* gains a freedom"):
+        model.forward_dynamics(flat.q, flat.v)
     tilted = model.assemble({"A": 1.0}, near={"A": 1.0, "B": -1.0, "D": 1.0})
     assert not model.singularity(tilted.q).constraint.singular
 

@@ -17,9 +17,13 @@ class Peer:
     """The same tree in Pinocchio, its joints in depth-first order as that library wants it.
 
     A joint written from child to parent is built as the opposite one where that exists (the axis reversed).
+
+    flat: bodies of which only moments of inertia about z are known, which Pinocchio takes for an error, get the same
+    about x and y; where all motion is in a plane it does not matter.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, flat: bool = False):
+        self.flat = flat
         self.tree = tree = build(model.topology)
         self.model = pin.Model()
         self.model.gravity.linear = np.array(tree.gravity)
@@ -57,6 +61,7 @@ class Peer:
         i = link.inertia
         com = np.array(i.moment, float) / i.mass
         about_com = np.array(i.tensor, float) - i.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        about_com += self.flat * about_com[2, 2] * np.diag([1.0, 1.0, 0.0])
         self.model.appendBodyToJoint(joint, pin.Inertia(float(i.mass), com, about_com), pin.SE3.Identity())
 
     def q(self, q):

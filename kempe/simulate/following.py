@@ -1,0 +1,332 @@
+"""Following: a motion of some coordinates through closed states, with its dynamics, row after row in one compiled loop.
+
+Each row begins where the one before leads in time h by its velocities and accelerations. Newton's method closes the
+loops and meets what is measured; J, and L under it, are eliminated with complete pivoting at every state, as by the
+dense way of runs, so that no choice of pivots can fade. A row that does not converge, or moves far from where it was
+expected, is handed back: the careful way (`Way.carried`) takes it, in smaller steps, and the loop goes on from there.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kempe.analyze.assembly import CLOSED
+from kempe.analyze.given import CutCoordinate, Place
+from kempe.analyze.kinematics import LONGEST, NEWTON, Way
+from kempe.simulate.native import call, compiled, kept
+
+POOR = 1e-7  # least pivot beside the largest, below which a row is left to the careful way
+TURN = 2 * np.pi
+RATES, DYNAMICS, FIRST = range(3)  # rows of the table of native code; from FIRST on, what is evaluated at q, then at v
+LINE = 8  # doubles in a line of the processor's cache
+Code = tuple[Any, list[str], list[str]]  # a kernel, or None, and the names of what it takes and gives
+
+
+# ---- compiled --------------------------------------------------------------------------------------------
+
+
+@compiled
+def native(codes, k):
+    """Calls native code by its row of the table: its address, and those of arguments, results and workspace."""
+    call(codes[k, 0], codes[k, 1], codes[k, 2], codes[k, 3])  # type: ignore[call-arg]
+
+
+@compiled
+def copy(rows, i, x):
+    """A row into a vector."""
+    for k in range(len(x)):
+        x[k] = rows[i, k]
+
+
+@compiled
+def keep(rows, i, x):
+    """A vector into a row."""
+    for k in range(len(x)):
+        rows[i, k] = x[k]
+
+
+@compiled
+def move(codes, quaternions, q, step, rate):
+    """q, moved by a step of all velocities; quaternions stay of length 1."""
+    if codes[RATES, 0] == 0:
+        for k in range(len(q)):
+            q[k] += step[k]
+        return
+    native(codes, RATES)
+    for k in range(len(q)):
+        q[k] += rate[k]
+    for k in quaternions:
+        length = np.sqrt(q[k] ** 2 + q[k + 1] ** 2 + q[k + 2] ** 2 + q[k + 3] ** 2)
+        for i in range(4):
+            q[k + i] /= length
+
+
+@compiled
+def eliminated(matrix, free, square):
+    """Free columns of a matrix taken apart, with rows and columns in the order they were taken in, into `square`; the
+    least pivot beside the largest."""
+    work, rows, columns, _ = square
+    height, width = work.shape
+    for i in range(height):
+        rows[i] = i
+        for j in range(width):
+            work[i, j] = matrix[i, free[j]]
+    least, most = 1.0, 1.0
+    for j in range(width):
+        columns[j] = j
+    for k in range(width):
+        row, column, largest = k, k, 0.0
+        for i in range(k, height):
+            for j in range(k, width):
+                if abs(work[i, j]) > largest:
+                    row, column, largest = i, j, abs(work[i, j])
+        least = largest if k == 0 else min(least, largest)
+        most = largest if k == 0 else max(most, largest)
+        if largest == 0.0:
+            return 0.0
+        for j in range(width):
+            work[k, j], work[row, j] = work[row, j], work[k, j]
+        for i in range(height):
+            work[i, k], work[i, column] = work[i, column], work[i, k]
+        rows[k], rows[row] = rows[row], rows[k]
+        columns[k], columns[column] = columns[column], columns[k]
+        for i in range(k + 1, height):
+            if work[i, k] != 0.0:
+                factor = work[i, k] / work[k, k]
+                work[i, k] = factor
+                for j in range(k + 1, width):
+                    work[i, j] -= factor * work[k, j]
+    return least / most
+
+
+@compiled
+def solved(matrix, at_v, free, square, right, x):
+    """x, with given entries at `at_v`, such that matrix x = right; the matrix was taken apart."""
+    work, rows, columns, found = square
+    width = len(free)
+    for i in range(width):
+        value = right[rows[i]]
+        for k in at_v:
+            value -= matrix[rows[i], k] * x[k]
+        for j in range(i):
+            value -= work[i, j] * found[j]
+        found[i] = value
+    for i in range(width - 1, -1, -1):
+        for j in range(i + 1, width):
+            found[i] -= work[i, j] * found[j]
+        found[i] /= work[i, i]
+    for i in range(width):
+        x[free[columns[i]]] = found[i]
+
+
+@compiled
+def measured(codes, last, picks, m, given, i, size, error, matrix):
+    """The loops' equations at q, and those of what is measured under them; the largest error."""
+    for k in range(FIRST, last):
+        native(codes, k)
+    loops, tree, largest = len(error) - len(picks), given.shape[2] - len(picks), 0.0
+    for k in range(len(picks)):
+        off = m[picks[k, 0]] - given[0, i, tree + k]
+        if picks[k, 3]:  # an angle: by the shorter way round
+            off -= TURN * np.floor(off / TURN + 0.5)
+        error[loops + k] = off
+        largest = max(largest, abs(off) / size)
+        for j in range(matrix.shape[1]):
+            matrix[loops + k, j] = m[picks[k, 1] + j]
+    for k in range(loops):
+        largest = max(largest, abs(error[k]))
+    return largest
+
+
+@compiled
+def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cells, square):
+    """Closes the loops from the q there is; whether they are, as they should be, and near where they were before."""
+    q, _, _, step, moved, rate, error, _, upright, matrix = cells
+    size, enough, longest, most = limits
+    before, largest = np.inf, np.inf
+    for k in range(len(moved)):
+        moved[k] = 0.0
+    for _ in range(int(most)):
+        largest = measured(codes, last, picks, m, given, i, size, error, matrix)
+        if largest <= 0.1 * enough or (largest <= enough and largest > 0.5 * before):
+            break
+        if not eliminated(matrix, free, square) > POOR:
+            return False
+        for k in range(len(error)):
+            error[k] = -error[k]
+        for k in range(len(step)):
+            step[k] = 0.0
+        solved(matrix, at_v, free, square, error, step)
+        for k in range(len(step)):
+            moved[k] += step[k]
+            if not abs(moved[k]) < longest:
+                return False
+        move(codes, quaternions, q, step, rate)
+        before = largest
+    for k in range(len(upright)):
+        if not upright[k] > 0.0:
+            return False
+    return largest <= enough and eliminated(matrix, free, square) > POOR
+
+
+@kept
+def follow_rows(
+    i, t, given, codes, last, picks, m, limits, at_q, at_v, free, quaternions, cells, square, results, rows
+):
+    """Rows from the i-th on, after one that is there; the number of the first that the loop cannot take, or of all.
+
+    given: values, rates and accelerations; codes: the table of native code, of which rows from `last` on are evaluated
+    at v; picks: where in m the value, the row of L and the bias of what is measured are, and whether it is an angle;
+    rows: q, v, a, and what dynamics gives, which `results` points to.
+    """
+    q, v, a, step, _, rate, error, right, _, matrix = cells
+    all_q, all_v, all_a, needed, basis, fit = rows
+    tree, loops = len(at_q), len(error) - len(picks)
+    while i < len(t):
+        h = t[i] - t[i - 1]
+        copy(all_q, i - 1, q)
+        for k in range(len(step)):
+            step[k] = h * (all_v[i - 1, k] + 0.5 * h * all_a[i - 1, k])
+        move(codes, quaternions, q, step, rate)
+        for k in range(tree):
+            q[at_q[k]] = given[0, i, k]
+        if not closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cells, square):
+            return i
+        for k in range(loops):
+            right[k] = 0.0
+        for k in range(tree):
+            v[at_v[k]], a[at_v[k]] = given[1, i, k], given[2, i, k]
+        for k in range(len(picks)):
+            right[loops + k] = given[1, i, tree + k]
+        solved(matrix, at_v, free, square, right, v)
+        for k in range(last, len(codes)):
+            native(codes, k)
+        for k in range(len(picks)):
+            right[loops + k] = given[2, i, tree + k] - m[picks[k, 2]]
+        solved(matrix, at_v, free, square, right, a)
+        keep(all_q, i, q)
+        keep(all_v, i, v)
+        keep(all_a, i, a)
+        if codes[DYNAMICS, 0] != 0:
+            results[0] = needed.ctypes.data + 8 * i * needed.shape[1]
+            results[1] = basis.ctypes.data + 8 * i * basis.shape[1] * basis.shape[2]
+            results[2] = fit.ctypes.data + 8 * i
+            native(codes, DYNAMICS)
+        i += 1
+    return i
+
+
+# ---- prepared --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Rows of a motion: q, v, a; of dynamics, where it was asked for, tau_G, W and the fitness of the coordinates."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    dynamics: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+
+class Follower:
+    """The compiled loop made ready for a motion: native code, and the doubles it works on."""
+
+    def __init__(self, way: Way, dynamics: bool):
+        """`dynamics`: whether it works out generalized efforts too."""
+        self.way, self.model, self.known = way, way.model, way.known
+        model, rows = self.model, way.model.equations.sizes["lam"] + len(self.known.measured)
+        curved = model.nq != model.nv
+        shapes: dict = dict.fromkeys(("v", "a", "step", "moved"), model.nv) | dict.fromkeys(("q", "rate"), model.nq)
+        shapes |= {"error": rows, "right": rows, "matrix": (rows, model.nv), "upright": len(model.topology.loops)}
+        shapes["p"] = len(model.p_names)
+        codes: list[Code] = [
+            (model.kernel("rates") if curved else None, ["q", "step"], ["rate"]),
+            (model.kernel("generalized_efforts") if dynamics else None, ["q", "v", "a"], []),
+            (model.kernel("closure"), ["q"], ["error", "matrix", "upright"]),
+        ]
+        moving: list[Code] = [(model.kernel("loop_bias"), ["q", "v"], ["right"])]
+        picks = []
+        for measure in self.known.measured:
+            source, value, row, at_q, at_v = self._measured(measure)
+            if source not in shapes:
+                codes += at_q
+                moving.append(at_v)
+                for kernel, _, outputs in (*at_q, at_v):
+                    shapes |= {n: port.shape for n, port in zip(outputs, kernel.program.outputs, strict=True)}
+            picks.append((source, value, row, measure.turning))
+        self._last = len(codes)
+        self._lay_out(shapes, codes + moving)
+        places = {name: (view.ctypes.data - self._m.ctypes.data) // 8 for name, view in self._parts.items()}
+        self._picks = np.array(
+            [(places[source] + value, places[f"{source}, L"] + row * model.nv, places[f"{source}, bias"] + row, turning)
+             for source, value, row, turning in picks], dtype=np.int64).reshape(-1, 4)  # fmt: skip
+
+    def _measured(self, measure: CutCoordinate | Place) -> tuple[str, int, int, list[Code], Code]:
+        """Where a measured coordinate comes from, its number there and that of its row; the native code of that, for
+        values and L at q, and for the bias at v."""
+        model = self.model
+        if isinstance(measure, CutCoordinate):
+            source, value, row = "joints that were cut", measure.q, measure.v
+            names = (model.kernel("loop_coordinates"), [source]), (model.kernel("loop_matrix"), [f"{source}, L"])
+            bias = model.kernel("loop_velocity_bias")
+        else:
+            source, value, row = f"place of {measure.marker}", measure.k, measure.k
+            names = ((model.marker_kernel("place", measure.marker), [source, f"{source}, L"]),)
+            bias = model.marker_kernel("place_bias", measure.marker)
+        return source, value, row, [(k, ["q"], out) for k, out in names], (bias, ["q", "v"], [f"{source}, bias"])
+
+    def _lay_out(self, shapes: dict, codes: list) -> None:
+        """All parts in one array, each at the beginning of a line of the cache, and the table of native code."""
+        sizes = [int(np.prod(shape)) for shape in shapes.values()]
+        starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
+        self._m = m = np.zeros(starts[-1] + LINE)
+        self._parts = {
+            name: m[start : start + size].reshape(shape)
+            for (name, shape), start, size in zip(shapes.items(), starts, sizes, strict=False)
+        }
+        p = ["p"] if self.model.p_names else []
+        if p:
+            self._parts["p"][:] = self.model.p if self.way.p is None else self.way.p
+        self._results = np.zeros(3, dtype=np.int64)
+        work = np.zeros(max(kernel.workspace for kernel, *_ in codes if kernel is not None) + LINE)
+        self._codes, self._held = np.zeros((len(codes), 4), dtype=np.int64), [work]
+        for number, (kernel, inputs, outputs) in enumerate(codes):
+            if kernel is None:
+                continue
+            takes, gives = (np.array([self._parts[n].ctypes.data for n in names], dtype=np.int64)
+                            for names in (inputs + p, outputs))  # fmt: skip
+            gives = self._results if number == DYNAMICS else gives
+            self._codes[number] = kernel.address, takes.ctypes.data, gives.ctypes.data, work.ctypes.data
+            self._held += [kernel, takes, gives]  # addresses are good while they live
+
+    def rows(self, t: np.ndarray, q: np.ndarray) -> Followed:
+        """At all times t, from the closed q at the first of them."""
+        way, model, known, n = self.way, self.model, self.known, len(t)
+        dynamics = self._codes[DYNAMICS, 0] != 0
+        freedoms = len(model.choice.independent) if dynamics else 0
+        moving = np.zeros((n, model.nq)), np.zeros((n, model.nv)), np.zeros((n, model.nv))
+        rows = *moving, np.zeros((n, freedoms)), np.zeros((n, model.nv, freedoms)), np.ones(n)
+        given = np.ascontiguousarray(np.stack(way.ordered(t)))
+        free = np.setdiff1d(np.arange(model.nv), known.at_v)
+        kinds = ((at.q.start, at.joint.type) for at in model.topology.tree)
+        quaternions = np.array([k for k, kind in kinds if len(kind.q_names) != len(kind.v_names)], dtype=np.int64)
+        names = "q", "v", "a", "step", "moved", "rate", "error", "right", "upright", "matrix"
+        cells = tuple(self._parts[name] for name in names)
+        height = len(self._parts["error"])
+        orders = np.zeros(height, dtype=np.int64), np.zeros(len(free), dtype=np.int64)
+        square = np.zeros((height, len(free))), *orders, np.zeros(len(free))
+        limits = max(1.0, model.equations.closure_size), CLOSED, LONGEST, float(NEWTON)
+        at_q, at_v = (np.ascontiguousarray(x, dtype=np.int64) for x in (known.at_q, known.at_v))
+        i = 0
+        while i < n:  # the first row, and those that the loop cannot take
+            q = q if i == 0 else way.carried(moving[0][i - 1], float(t[i - 1]), float(t[i]))
+            now = q, *way.moving(float(t[i]), q)
+            if dynamics:
+                now = *now, *model.call("generalized_efforts", *now, p=way.p)
+            for part, value in zip(rows, now, strict=False):
+                part[i] = value
+            i = follow_rows(i + 1, t, given, self._codes, self._last, self._picks, self._m, limits, at_q, at_v, free,
+                            quaternions, cells, square, self._results, rows)  # fmt: skip
+        return Followed(*moving, rows[3:] if dynamics else None)
