@@ -8,8 +8,9 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/kempe demo --folder demo
 
+# One process for each core, and so one thread of linear algebra for each process.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
