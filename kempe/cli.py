@@ -133,8 +133,10 @@ def counts(x: Name, as_json: Json = False) -> None:
 
 @app.command()
 def reproduce(
-    paper: Annotated[int, typer.Argument(help="Number of the paper: 4.")],
-    folder: Annotated[Path | None, typer.Option(help="Where figures and tables go; paper4 unless given.")] = None,
+    paper: Annotated[int, typer.Argument(help="Number of the paper: 1 or 4.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where figures and tables go; paper1 for paper 1 unless given.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Reproduce a paper: its figures as pictures and data, its tables beside the paper's own."""

@@ -99,7 +99,7 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 def _next(subject: Subject, assembled: bool) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
     again = [f"kempe run {word}"] * assembled + [f"kempe counts {word}"]
-    studies = {"puma": "kempe reproduce 4"}
+    studies = {"puma": "kempe reproduce 4", "four-bar": "kempe reproduce 1", "five-bar": "kempe reproduce 1"}
     return again + [study for name, study in studies.items() if subject.entry and subject.entry.name == name]
 
 

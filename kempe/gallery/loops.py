@@ -185,12 +185,19 @@ def five_bar() -> Mechanism:
     return m
 
 
+FIVE_BAR_ENDS = {"left": (30.0, 90.0), "right": (30.0, 70.3)}  # degrees; paper 1, eq. 38
+
+
+def knee_down(model: Model, left: float, right: float) -> State:
+    """The five-bar with its motors at these angles [deg] and its tip below the line from elbow to elbow."""
+    near = {"left elbow": -1.2, "right elbow": -2.6 - np.pi / 6}
+    return model.assemble({"left": np.deg2rad(left), "right": np.deg2rad(right)}, near=near)
+
+
 def draw(model: Model, duration: float, **options) -> Trajectory:
     """Eq. 38: the left motor from 30 to 90 degrees, the right one from 30 to 70.3, cycloidally, the knee down."""
-    first, last = np.deg2rad([30.0, 30.0]), np.deg2rad([90.0, 70.3])
-    near = {"left elbow": -1.2, "right elbow": -2.6 - np.pi / 6}
-    start = model.assemble(dict(zip(("left", "right"), first.tolist(), strict=True)), near=near)
-    ends = {name: (a, b) for name, a, b in zip(("left", "right"), first.tolist(), last.tolist(), strict=True)}
+    ends = {name: (float(np.deg2rad(a)), float(np.deg2rad(b))) for name, (a, b) in FIVE_BAR_ENDS.items()}
+    start = knee_down(model, *(a for a, _ in FIVE_BAR_ENDS.values()))
     return driven(model, motions.cycloidal(ends, duration), start, **options)
 
 

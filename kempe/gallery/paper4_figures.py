@@ -5,30 +5,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.gallery.puma import JOINTS
+from kempe.gallery.sheets import BLUE, DASHES, GRAY, ORANGE, sheet
 from kempe.results.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GRAY = "tab:blue", "tab:orange", "0.35"
-DASHES = (4, 3)
-
-
-def _sheet(rows: int, columns: int, size: tuple[float, float]) -> "tuple[Figure, np.ndarray]":
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    axes = np.atleast_1d(figure.subplots(rows, columns, sharex=True))
-    for each in axes.flat:
-        each.grid(color="0.9", lw=0.6)
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
 
 def _six(draw, unit: str) -> "Figure":
     """A panel for every joint."""
-    figure, axes = _sheet(3, 2, (9, 8))
+    figure, axes = sheet(3, 2, (9, 8))
     for k, (each, name) in enumerate(zip(axes.flat, JOINTS, strict=True)):
         draw(each, k)
         each.set_title(f"({'abcdef'[k]}) {name}", fontsize=10)
@@ -69,7 +56,7 @@ def errors(t: np.ndarray, found: dict[str, np.ndarray]) -> "Figure":
 
 def accelerations(t: np.ndarray, wanted: np.ndarray, runs: dict[str, Trajectory]) -> "Figure":
     """Figure 7."""
-    figure, axes = _sheet(2, 1, (8, 6))
+    figure, axes = sheet(2, 1, (8, 6))
     for k, (each, (name, run)) in enumerate(zip(axes.flat, runs.items(), strict=True)):
         each.plot(t, run.acceleration("joint3"), color=(BLUE, ORANGE)[k], label=f"simulated, {name}")
         each.plot(t, wanted, color=GRAY, dashes=DASHES, label="desired")
@@ -82,7 +69,7 @@ def accelerations(t: np.ndarray, wanted: np.ndarray, runs: dict[str, Trajectory]
 
 def powers(t: np.ndarray, power: dict[str, np.ndarray]) -> "Figure":
     """Figure 8."""
-    figure, axes = _sheet(2, 1, (8, 6))
+    figure, axes = sheet(2, 1, (8, 6))
     for k, (each, name) in enumerate(zip(axes.flat, ("recursive", "nonrecursive"), strict=True)):
         each.plot(t, power[name], color=(BLUE, ORANGE)[k], label=f"simulated, {name}")
         each.plot(t, power["desired"], color=GRAY, dashes=DASHES, label="desired")
@@ -94,7 +81,7 @@ def powers(t: np.ndarray, power: dict[str, np.ndarray]) -> "Figure":
 
 def growth(t: np.ndarray, rates: np.ndarray, times: np.ndarray, size: np.ndarray) -> "Figure":
     """The largest eigenvalue along the motion, and the error of a run."""
-    figure, axes = _sheet(2, 1, (8, 6))
+    figure, axes = sheet(2, 1, (8, 6))
     top, bottom = axes.flat
     top.plot(t, rates, color=BLUE)
     top.set_ylabel("growth rate [1/s]")
@@ -105,9 +92,9 @@ def growth(t: np.ndarray, rates: np.ndarray, times: np.ndarray, size: np.ndarray
 
 def times(medians: dict[str, float]) -> "Figure":
     """Figure 9."""
-    figure, axes = _sheet(1, 1, (6, 3.2))
-    bars = axes[0].barh(list(medians), list(medians.values()), color=(BLUE, ORANGE), height=0.5)
-    axes[0].bar_label(bars, fmt="%.2f ms", padding=4)
-    axes[0].set(xlabel="wall time of 6 s of simulation [ms]", xlim=(0, 1.2 * max(medians.values())))
-    axes[0].invert_yaxis()
+    figure, axes = sheet(1, 1, (6, 3.2))
+    bars = axes[0, 0].barh(list(medians), list(medians.values()), color=(BLUE, ORANGE), height=0.5)
+    axes[0, 0].bar_label(bars, fmt="%.2f ms", padding=4)
+    axes[0, 0].set(xlabel="wall time of 6 s of simulation [ms]", xlim=(0, 1.2 * max(medians.values())))
+    axes[0, 0].invert_yaxis()
     return figure
