@@ -8,9 +8,10 @@ from scipy.integrate import solve_ivp
 
 from benchmarks.compiler import STATES, Row, fresh_cache
 from benchmarks.peers import Peer
-from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved
+from benchmarks.timing import CompiledBatch, interleaved
 from kempe.analyze.choosing import fitness
 from kempe.analyze.kinematics import Way
+from kempe.compiler.clock import CompiledLoop
 from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import four_bar

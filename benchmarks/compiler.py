@@ -14,7 +14,8 @@ import casadi as ca
 import numpy as np
 
 from benchmarks.programs import SHAPES, body_step, chain_wrenches, repeated_chain, straight_chain
-from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved, once
+from benchmarks.timing import CompiledBatch, interleaved, once
+from kempe.compiler.clock import CompiledLoop
 from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.trace import trace

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.compiler import Row
-from benchmarks.timing import CompiledLoop, interleaved
+from benchmarks.timing import interleaved
+from kempe.compiler.clock import CompiledLoop
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.excavator import excavator
 from kempe.gallery.loops import stewart

@@ -7,8 +7,9 @@ import pinocchio as pin
 from scipy.integrate import solve_ivp
 
 from benchmarks.compiler import Row
-from benchmarks.timing import CompiledLoop, interleaved
+from benchmarks.timing import interleaved
 from benchmarks.trees import pinocchio_model
+from kempe.compiler.clock import CompiledLoop
 from kempe.dynamics.tree import build
 from kempe.gallery.counting import general_arm
 from kempe.gallery.puma import DURATION, desired, forced, puma

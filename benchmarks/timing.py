@@ -5,27 +5,9 @@ import time
 
 import numpy as np
 
-from kempe.compiler import native
 from kempe.compiler.arguments import rows, strides
 from kempe.compiler.gate import CACHE_LINE, gate
 from kempe.compiler.kernel import Kernel
-
-# The address of what is to be repeated stands where a batch function finds its strides.
-_REPEAT = """
-define void @repeat(i64 %n, ptr %inputs, ptr %address, ptr %outputs, ptr %unused, ptr %work) {
-entry:
-  %function = load ptr, ptr %address
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  call void %function(ptr %inputs, ptr %outputs, ptr %work)
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-"""
 
 
 def once(action) -> tuple[float, object]:
@@ -42,22 +24,6 @@ def interleaved(actions: dict, repeat: int = 15) -> dict[str, float]:
         for name, action in actions.items():
             spent[name].append(once(action)[0])
     return {name: statistics.median(times) for name, times in spent.items()}
-
-
-class CompiledLoop:
-    """Calls a kernel many times from compiled code."""
-
-    def __init__(self, kernel: Kernel, *inputs: np.ndarray):
-        self._code = native.Code(native.object_code(_REPEAT), ("repeat",))
-        self._kernel = kernel
-        outputs = [np.empty(port.shape) for port in kernel.program.outputs]
-        self._arrays = np.empty(kernel.workspace + CACHE_LINE // 8), *inputs, *outputs
-
-    def __call__(self, count: int) -> None:
-        """`count` evaluations."""
-        inputs = len(self._kernel.program.inputs)
-        numbers = [self._code.address("repeat"), count, inputs, 0, self._kernel.address]
-        gate().invoke(np.array(numbers, dtype=np.int64), *self._arrays)
 
 
 class CompiledBatch:

@@ -7,7 +7,8 @@ import numpy as np
 import pinocchio as pin
 
 from benchmarks.compiler import STATES, Row, fresh_cache
-from benchmarks.timing import CompiledBatch, CompiledLoop, interleaved
+from benchmarks.timing import CompiledBatch, interleaved
+from kempe.compiler.clock import CompiledLoop
 from kempe.compiler.count import count
 from kempe.dynamics.tree import Tree, build
 from kempe.gallery.counting import TABLE_1, compare, general_arm

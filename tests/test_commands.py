@@ -138,6 +138,10 @@ def test_counts_of_a_closed_mechanism_are_by_all_ways_of_its_formulation(folder)
     assert totals == sorted(totals, reverse=True)
     assert found["generalized_efforts"]["total"] < totals[-1]
     assert not any("udu" in name for name in found)
+    measured = {name: numbers["ns"] for name, numbers in found.items() if "ns" in numbers}
+    assert list(measured) == ["forward_dynamics, partition, composite", "forward_dynamics, denoc"]
+    assert all(20 < ns < 100_000 for ns in measured.values())
+    assert found["inverse_dynamics, denoc"]["total"] < found["forward_dynamics, denoc"]["total"]
     shown = run("info", "3-rrr", cwd=folder).stdout
     assert "kempe run 3-rrr" in shown
     assert f"{totals[-1]} operations" in shown

@@ -1,6 +1,7 @@
 """Every Python block of the README and the docs runs, from the top of its page to the bottom."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -22,12 +23,26 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
         exec(compile(block, str(page), "exec"), names)
 
 
+@cache
+def counted(name: str) -> dict:
+    return counts(subject(name))
+
+
 @pytest.mark.parametrize("name", ["four-bar", "3-rrr", "excavator", "stewart"])
 def test_counts_on_the_page_of_partition_are_those_of_the_command(name):
-    found = counts(subject(name))
+    found = counted(name)
     ways = [found[f"forward_dynamics, partition, {way}"]["total"] for way in ("unit", "projected", "composite")]
     row = f"| `{name}` | {' | '.join(map(str, ways))} |"
     assert row in (ROOT / "docs/partition.md").read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "stewart"])
+def test_counts_on_the_page_of_denoc_are_those_of_the_command(name):
+    found = counted(name)
+    functions = "forward_dynamics, partition, composite", "forward_dynamics, denoc"
+    functions += "generalized_efforts", "inverse_dynamics, denoc"
+    row = f"| `{name}` | {' | '.join(str(found[function]['total']) for function in functions)} |"
+    assert any(line.startswith(row) for line in (ROOT / "docs/denoc.md").read_text().splitlines())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -78,7 +78,10 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0) -> Choice:
     felt = np.maximum(nonzero.sum(axis=0), 1)
     weight = (felt.min(initial=1) / felt) ** sparing
     weight[model.driven] *= PASSIVE
-    dependent = _independent_columns(work * weight, model.nv - model.dof)
+    if model.formulation == "denoc":  # its coordinates are the actuated ones, whether they are good here or not
+        dependent = np.setdiff1d(np.arange(model.nv), model.driven)
+    else:
+        dependent = _independent_columns(work * weight, model.nv - model.dof)
     rows, order = _ordered(work[:, dependent])
     columns = tuple(int(dependent[k]) for k in order)
     factors = scales.columns[list(columns)] / scales.rows[rows]

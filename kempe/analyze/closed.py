@@ -61,6 +61,11 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
     elif check:
         _check_accelerations(model, q, v, a, p)
 
+    if model.formulation == "denoc" and weights is None and bounds is None:
+        tau, fit = model.call("inverse_dynamics", q, v, a, p=p)
+        if fit.min(initial=1.0) > FIT:
+            return tau
+
     found = model.call("generalized_efforts", q, v, a, p=p)
     if found[0].ndim > 1:
         return efforts(model, q, v, a, p, found, weights, bounds)

@@ -56,7 +56,7 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     (W^T M W) dy = -W^T (d r1 + M dg)."""
     assert eq.choice is not None
     dependent = list(eq.choice.dependent)
-    found = eq.reduced(tree, q, v)
+    found = eq.eliminated(tree, q, v)
     w = found.w
     a = partition.forward(tree, q, v, tau, found, eq.way)[0]
     lam = found.loops.solve_transposed((eq.inverse(tree, q, v, a) - tau)[dependent])

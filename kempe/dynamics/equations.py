@@ -3,7 +3,6 @@
 `FUNCTIONS` is the registry: a new function is one entry.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,34 +10,21 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import closure, derivatives, kinematics, loops, partition, reactions, recursions
+from kempe.dynamics import closure, denoc, derivatives, kinematics, loops, partition, reactions, recursions
+from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
 from kempe.dynamics.kinematics import changing
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
+from kempe.topology.legs import Legs, legs
 from kempe.topology.tree import Topology
 
 FORMULATIONS = {
     "udu": "the O(n) UDU^T recursion of Mohan and Saha (2007), eqs. 30-37, in merged form",
     "cholesky": "the non-recursive way: the whole inertia matrix, factored (Mohan and Saha 2007, section 5)",
     "partition": "generalized coordinates found by themselves (Yamane and Nakamura 1999)",
+    "denoc": "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints",
 }
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function over symbols: names of inputs and outputs, the outputs' kinds, and how to work it out.
-
-    by_parameters: it has a last output more, its derivative by the parameters, where there are any.
-    chosen: it needs generalized coordinates to have been chosen.
-    """
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    kinds: tuple[str, ...]  # of the outputs: scalar, vector, matrix
-    work: Callable[..., Sequence]
-    by_parameters: bool = False
-    chosen: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +32,8 @@ class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
     choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix; pull [1/s]: how fast
-    loops that drifted apart are drawn together (J. Baumgarte, 1972), none where they are kept closed otherwise.
+    loops that drifted apart are drawn together (J. Baumgarte, 1972), none where they are kept closed otherwise. `denoc`
+    has the actuated joints for coordinates, with a choice of rows that closes loops in these; scales: of its pivots.
     """
 
     topology: Topology
@@ -55,6 +42,7 @@ class Equations:
     choice: partition.Choice | None = None
     way: str = "composite"
     pull: float = 0.0
+    scales: tuple[float, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -73,6 +61,16 @@ class Equations:
         """The length that gaps of loops are measured by."""
         return closure.closure_size(self.constant_tree)
 
+    @cached_property
+    def legs(self) -> Legs:
+        """The mechanism as a platform on legs, for `denoc`."""
+        return legs(self.topology)
+
+    @property
+    def loop_pivots(self) -> int:
+        """How many of the pivots that `forward` gives are those of the loops."""
+        return len(self.scales) if self.formulation == "denoc" else len(self.choice.rows) if self.choice else 0
+
     def tree(self, p) -> Tree:
         """The tree with parameters put in."""
         if not self.parameters:
@@ -82,18 +80,34 @@ class Equations:
     def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
         """Accelerations by the chosen formulation, and the pivots it divided by: of loops first, then of inertia."""
         if self.formulation == "partition":
-            found = self.reduced(tree, q, v)
+            found = self.eliminated(tree, q, v)
             vdot, pivots = partition.forward(tree, q, v, tau, found, self.way)
             return vdot, np.concatenate([found.loops.pivots, pivots])
+        if self.formulation == "denoc":
+            vdot, pivots, posture = denoc.forward(tree, q, v, tau, self.legs)
+            return vdot, np.concatenate([posture.pivots[0], pivots])
         external = kinematics.external_wrenches(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
         return recursions.udu(tree, q, v, tau, external, run)
 
-    def reduced(self, tree: Tree, q, v=None) -> partition.Reduction:
-        """W and g of the chosen generalized coordinates."""
+    def reduced(self, tree: Tree, q, v=None) -> partition.Motion:
+        """W and g of the generalized coordinates."""
+        if self.formulation == "denoc":
+            return denoc.reduce(tree, q, v, self.legs)[0]
+        return self.eliminated(tree, q, v)
+
+    def eliminated(self, tree: Tree, q, v=None) -> partition.Reduction:
+        """W and g by the rows and columns that were chosen."""
         assert self.choice is not None
         return partition.reduce(tree, q, v, self.closure_size, self.choice, self.pull)
+
+    def project(self, tree: Tree, q, v) -> tuple:
+        """q and v on the loops, and the largest residual left."""
+        if self.formulation == "denoc":
+            return denoc.project(tree, q, v, self.closure_size, self.legs)
+        assert self.choice is not None
+        return partition.project(tree, q, v, self.closure_size, self.choice)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
         """Generalized forces for given accelerations."""
@@ -111,7 +125,7 @@ class Equations:
 
     def functions(self) -> dict[str, Function]:
         """Everything that can be computed, by name; functions of parameters take p where there are any."""
-        known = FUNCTIONS | PARTITIONED if self.formulation == "partition" else FUNCTIONS
+        known = FUNCTIONS | {"partition": PARTITIONED, "denoc": PARTITIONED | denoc.FUNCTIONS}.get(self.formulation, {})
         return {n: self._with_parameters(f) for n, f in known.items()}
 
     def marker_functions(self, marker: Marker) -> dict[str, Function]:
@@ -287,23 +301,22 @@ def _center_of_mass(eq, tree, q):
 
 
 def _closed_forward(eq: Equations, tree, q, v, tau):
-    found = eq.reduced(tree, q, v)
+    found = eq.eliminated(tree, q, v)
     return partition.forward(tree, q, v, tau, found, eq.way)[0], array([_fitness(eq, found)])
 
 
 def _project(eq: Equations, tree, q, v):
-    assert eq.choice is not None
-    closed_q, closed_v, left = partition.project(tree, q, v, eq.closure_size, eq.choice)
+    closed_q, closed_v, left = eq.project(tree, q, v)
     return closed_q, closed_v, array([left])
 
 
 def _reduction(eq: Equations, tree, q):
-    found = eq.reduced(tree, q)
+    found = eq.eliminated(tree, q)
     return found.w, array([_fitness(eq, found)])
 
 
 def _generalized_efforts(eq: Equations, tree, q, v, a):
-    found = eq.reduced(tree, q)
+    found = eq.eliminated(tree, q)
     return found.w.T @ eq.inverse(tree, q, v, a), found.w, array([_fitness(eq, found)])  # (7)
 
 
@@ -311,8 +324,6 @@ def _fitness(eq: Equations, found: partition.Reduction):
     assert eq.choice is not None
     return partition.fitness(eq.choice, found)
 
-
-VECTOR, MATRIX, SCALAR, MATRICES = ("vector",), ("matrix",), ("scalar",), ("matrix",) * 3
 
 FUNCTIONS = {
     "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), VECTOR, _forward),

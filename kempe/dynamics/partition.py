@@ -43,11 +43,17 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
-    """W and g of a state, and what the loops were solved by."""
+class Motion:
+    """W and g of a state: v = W yd, vdot = W ydd + g."""
 
     w: Matrix
     g: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction(Motion):
+    """The same, and what the loops were solved by."""
+
     loops: Elimination
 
 

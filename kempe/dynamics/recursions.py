@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kempe.dynamics.tree import Link, Tree
-from kempe.spatial.inertia import ArticulatedInertia
+from kempe.spatial.inertia import ArticulatedInertia, RigidInertia
 from kempe.spatial.moves import acceleration_along, spin_along, wrench_back
 from kempe.spatial.solving import pivots, solve_symmetric
 from kempe.spatial.vectors import Matrix, Vector, array, cross, dot, is_one, is_symbolic, is_zero, zeros
@@ -170,30 +170,46 @@ def added(link: Link, n, f, more_n, more_f) -> tuple[Vector, ...]:
 
 def crba(tree: Tree, q: Vector) -> Matrix:
     """The generalized inertia matrix from composite bodies (eqs. 28-29)."""
+    return composites(tree, q)[0]
+
+
+def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidInertia | None, dict[int, tuple]]:
+    """The generalized inertia matrix from composite bodies (eqs. 28-29), with link `apart`, if any, taken off its
+    joint: then without that joint's rows, but with the inertia of all that the link carries, and the wrench on the
+    link, both at its frame, for unit accelerations of the joints it carries, by their velocities' numbers."""
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     moves = [link.moves(p) for link, p in zip(tree.links, postures, strict=True)]
     subspaces = [link.subspace(p) for link, p in zip(tree.links, postures, strict=True)]
     composite = [link.inertia for link in tree.links]
     gim = np.zeros((tree.topology.nv, tree.topology.nv), dtype=object)
+    felt: dict[int, tuple] = {}
     for k in range(len(tree.links) - 1, -1, -1):
         parent = tree.parents[k]
+        rows = range(tree.joints[k].v.start, tree.joints[k].v.stop)
+        for row, armature in zip(rows, tree.links[k].armature, strict=True):
+            gim[row, row] = armature
+        if k == apart:
+            continue
         if parent >= 0:
             composite[parent] = composite[parent] + composite[k].back(moves[k])  #                             (28)
-        rows = range(tree.joints[k].v.start, tree.joints[k].v.stop)
         for i, row in enumerate(rows):
             n, f = composite[k].wrench(subspaces[k][0][:, i], subspaces[k][1][:, i])
             for j in range(i + 1):
-                gim[row, rows[j]] = gim[rows[j], row] = dot(subspaces[k][0][:, j], n) + dot(subspaces[k][1][:, j], f)
-            gim[row, row] = gim[row, row] + tree.links[k].armature[i]
+                entry = dot(subspaces[k][0][:, j], n) + dot(subspaces[k][1][:, j], f)
+                gim[row, rows[j]] = gim[rows[j], row] = gim[row, rows[j]] + entry
             at = k
             while tree.parents[at] >= 0:
                 n, f = wrench_back(moves[at], n, f)
                 at = tree.parents[at]
+                if at == apart:
+                    felt[row] = n, f
+                    break
                 angular, linear = subspaces[at]
                 for j, column in enumerate(range(tree.joints[at].v.start, tree.joints[at].v.stop)):
                     entry = dot(angular[:, j], n) + dot(linear[:, j], f)  #                                     (29)
                     gim[row, column] = gim[column, row] = entry
-    return gim if any(is_symbolic(x) for x in gim.flat) else gim.astype(float)
+    gim = gim if any(is_symbolic(x) for x in gim.flat) else gim.astype(float)
+    return gim, composite[apart] if apart >= 0 else None, felt
 
 
 def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:

@@ -269,5 +269,15 @@ ENTRIES = {
             "picks, places, and goes back: the torques of its motors",
             ("hand.origin",),
         ),
+        Entry(
+            "3-ruu",
+            "three arms move a hand that never turns, by one rod each",
+            "Kempe",
+            parallel.three_ruu,
+            parallel.circle,
+            4.0,
+            "the hand goes around a circle: the torques of its motors",
+            ("hand.origin",),
+        ),
     )
 }

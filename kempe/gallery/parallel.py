@@ -1,4 +1,4 @@
-"""Parallel robots of space: the Gough-Stewart platform of paper 5, and a Delta robot."""
+"""Parallel robots of space: the Gough-Stewart platform of paper 5, a Delta robot, and a 3-RUU."""
 
 import numpy as np
 
@@ -112,15 +112,18 @@ def delta_angles(place) -> np.ndarray:
     return np.array(angles)
 
 
+def _rod_angles(k: int, motor: float, place) -> tuple[float, float]:
+    """Angles of the rods of leg k at the elbow: in axes of the arm they point to (cos a cos b, sin b, -sin a cos b)."""
+    x, y, z = to_matrix(exponential(motor * Y)).T @ _from_hinge(k, place) - (ARM, 0.0, 0.0)
+    return float(np.arctan2(-z, x)), float(np.arcsin(y / FOREARM))
+
+
 def delta_at(model: Model, place) -> State:
     """The state with the middle of the hand at a place."""
     motors, near = {}, {}
     for k, motor in enumerate(delta_angles(place)):
-        arm = exponential(motor * Y)
-        # In axes of the arm rods point to (cos a cos b, sin b, -sin a cos b).
-        x, y, z = to_matrix(arm).T @ _from_hinge(k, place) - (ARM, 0.0, 0.0)
-        a, b = np.arctan2(-z, x), np.arcsin(y / FOREARM)
-        rod = product(product(_third(k), arm), product(exponential(a * Y), exponential(b * Z)))
+        a, b = _rod_angles(k, motor, place)
+        rod = product(product(_third(k), exponential(motor * Y)), product(exponential(a * Y), exponential(b * Z)))
         motors[f"motor{k + 1}"] = float(motor)
         for side in "ab":
             near[f"elbow{k + 1}{side}"], near[f"ball{k + 1}{side}"] = (a, b), conjugate(rod)
@@ -134,3 +137,44 @@ def pick_and_place(model: Model, duration: float, **options) -> Trajectory:
     points = {f"motor{k + 1}": angles[:, k].tolist() for k in range(3)}
     times = np.linspace(0.0, duration, len(angles)).tolist()
     return driven(model, motions.spline(points, times, ends="rest"), delta_at(model, half[0]), **options)
+
+
+# ---- 3-RUU -----------------------------------------------------------------------------------------------
+
+
+def three_ruu() -> Mechanism:
+    """The Delta robot with one rod a leg, between two universal joints: their inner axes are parallel, the outer ones
+    parallel to the motor's, so that each leg keeps the hand from turning about one axis. Sizes are the Delta
+    robot's."""
+    m = Mechanism("3-ruu")
+    hand = m.cylinder("hand", length=0.02, radius=HAND, mass=0.5)
+    for k in range(3):
+        turned = to_matrix(_third(k))
+        arm, rod = m.rod(f"arm{k + 1}", ARM, mass=0.6, radius=0.012), m.rod(f"rod{k + 1}", FOREARM, 0.2, radius=0.008)
+        base = m.ground.at(*(turned @ (BASE, 0, 0)), rotation=turned)
+        m.revolute(f"motor{k + 1}", base, arm.start, axis=(0, 1, 0), actuated=True)
+        m.universal(f"elbow{k + 1}", arm.end, rod.start, axes=((0, 1, 0), (0, 0, 1)))
+        corner = hand.at(*(turned @ (HAND, 0, 0)), rotation=turned)
+        m.universal(f"wrist{k + 1}", rod.end, corner, axes=((0, 0, 1), (0, 1, 0)))
+    return m
+
+
+def three_ruu_at(model: Model, place) -> State:
+    """The state with the middle of the hand at a place; its motors stand as the Delta robot's do."""
+    motors, near = {}, {}
+    for k, motor in enumerate(delta_angles(place)):
+        a, b = _rod_angles(k, motor, place)
+        motors[f"motor{k + 1}"] = float(motor)
+        near[f"elbow{k + 1}"], near[f"wrist{k + 1}"] = (a, b), (-b, -motor - a)
+    return model.assemble(motors, near=near)
+
+
+def circle(model: Model, duration: float, **options) -> Trajectory:
+    """The hand goes once around a level circle, from rest to rest."""
+    share = np.linspace(0.0, 1.0, 25)
+    turn = 2 * np.pi * share - np.sin(2 * np.pi * share)
+    angles = np.array([delta_angles((0.15 * np.cos(x), 0.15 * np.sin(x), -0.65)) for x in turn])
+    points = {f"motor{k + 1}": angles[:, k].tolist() for k in range(3)}
+    times = np.linspace(0.0, duration, len(angles)).tolist()
+    start = three_ruu_at(model, (0.15, 0.0, -0.65))
+    return driven(model, motions.spline(points, times, ends="rest"), start, **options)

@@ -12,6 +12,7 @@ from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
 
 if TYPE_CHECKING:
+    from kempe.analyze.denoc import Denoc
     from kempe.analyze.equilibrium import Equilibrium
     from kempe.analyze.linearize import Linearization
     from kempe.analyze.reactions import Reactions
@@ -31,6 +32,23 @@ class Dynamics(Loops, ABC):
         from kempe.analyze.choosing import choose
 
         return choose(self)  # type: ignore[arg-type]
+
+    @cached_property
+    def leg_scales(self) -> tuple[float, ...]:
+        """What makes each number that `denoc` divides by one of order one; none for other formulations. Raises where
+        legs or platform can move by themselves everywhere."""
+        if self.formulation != "denoc":  # type: ignore[attr-defined]
+            return ()
+        from kempe.analyze.legs import leg_scales
+
+        return leg_scales(self)  # type: ignore[arg-type]
+
+    def denoc(self, q) -> "Denoc":
+        """The decoupled natural orthogonal complement of a closed state (paper 1, eqs. 15-17), to look at: N_l, N_c,
+        N_d, the twists of all bodies of all legs per unit of the actuated rates. Of a model compiled with `denoc`."""
+        from kempe.analyze.denoc import matrices
+
+        return matrices(self, np.asarray(q, dtype=float))  # type: ignore[arg-type]
 
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.

@@ -17,7 +17,8 @@ from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import FORMULATIONS, Equations, Function
+from kempe.dynamics.equations import FORMULATIONS, Equations
+from kempe.dynamics.function import Function
 from kempe.errors import MechanismError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
@@ -39,8 +40,10 @@ PAPERS = {
     "cholesky": SERIAL,
     "partition": "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of "
     "human figures, IEEE/RSJ International Conference on Intelligent Robots and Systems (1999) 1108-1114.",
+    "denoc": "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop "
+    "multibody systems, Mechanics of Structures and Machines 29 (2001) 143-175.",
 }
-CLOSED = ("partition",)  # formulations for mechanisms with loops
+CLOSED = ("partition", "denoc")  # formulations for mechanisms with loops
 
 
 def compile_model(
@@ -66,7 +69,10 @@ def compile_model(
             f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
             f"{', '.join(CLOSED)}"
         )
-    return Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
+    model = Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
+    if model.formulation == "denoc":
+        model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)
+    return model
 
 
 def _best(found: Topology) -> str:
@@ -111,6 +117,13 @@ class Model(Dynamics):
                 f"{self.mechanism.name} has {loops} closed loop{'s' * (loops != 1)}, so partition: "
                 f"{FORMULATIONS['partition']}, here {', '.join(free) or 'none'}; {self.counts.total} operations"
             )
+        if self.formulation == "denoc":
+            legs = self.equations.legs.legs
+            joined = f"{len(legs)} legs carry a platform" if len(legs) > 1 else "one leg ends on the ground"
+            return (
+                f"denoc was asked for: {FORMULATIONS['denoc']}, here {', '.join(self.u_names)}; of "
+                f"{self.mechanism.name} {joined}, {self.counts.total} operations"
+            )
         repeated = " as repeated blocks" if not self.program("forward_dynamics").is_single_block else ""
         return (
             f"{self.mechanism.name} is a tree of {len(self.topology.tree)} joints, so {self.formulation}: "
@@ -141,7 +154,14 @@ class Model(Dynamics):
     @property
     def chosen(self) -> Equations:
         """The equations, with generalized coordinates where there are loops."""
-        return replace(self.equations, choice=self.choice) if self.formulation == "partition" else self.equations
+        if self.formulation not in CLOSED:
+            return self.equations
+        return replace(self.equations, choice=self.choice, scales=self.leg_scales)
+
+    @property
+    def pivot_count(self) -> int:
+        """How many numbers forward dynamics divides by, of loops and of inertia."""
+        return len(self.leg_scales) + self.nu if self.formulation == "denoc" else self.nv
 
     def program(self, name: str) -> Program:
         """A function of this model as a program."""

@@ -5,6 +5,7 @@ import numpy as np
 from kempe.model.model import Model
 from kempe.results import outcome as kinds
 from kempe.results.outcome import Outcome
+from kempe.simulate import actuated
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import weakest
@@ -20,6 +21,8 @@ def ending(
     when = f"at t = {t:.9g} s"
     if how == at.REACHED:
         return Outcome(kinds.FINISHED, t, (), f"finished {when}")
+    if how == at.EVENT and event == actuated.NAME:
+        return _end_of_coordinates(model, machine, when)
     if how == at.EVENT:
         return Outcome(kinds.EVENT, t, (event,), f"{event}: stopped {when} of {end:g} s")
     if how == REPEATED:
@@ -73,4 +76,24 @@ def ending(
         tuple(largest),
         f"numbers became infinite or undefined just after t = {t:.9g} s, first at {listed}",
         "look at the torque law there, at springs between points that meet, and at very small inertias",
+    )
+
+
+def _end_of_coordinates(model: Model, machine: Machine, when: str) -> Outcome:
+    """Of `denoc`."""
+    joints = ", ".join(model.u_names)
+    if actuated.fit_at(model, machine.q, machine.p) > 10 * actuated.LEAST:
+        return Outcome(
+            kinds.SINGULAR,
+            machine.t,
+            model.u_names,
+            f"the equations of the loops that were kept at the start no longer hold them together {when}",
+            "start again from there, or give formulation='partition', which chooses others and goes on",
+        )
+    return Outcome(
+        kinds.SINGULAR,
+        machine.t,
+        model.u_names,
+        f"the actuated joints {joints} stopped being coordinates {when}: the mechanism can move there with them held",
+        "formulation='partition' changes coordinates and goes on",
     )

@@ -12,6 +12,7 @@ from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
+from kempe.simulate import actuated
 from kempe.simulate import memory as at
 from kempe.simulate.choices import Choices
 from kempe.simulate.drive import Drive, drive_of, efforts
@@ -63,12 +64,15 @@ def simulate(
     watched += [events] if isinstance(events, Event) else list(events)
     drive = drive_of(model, torque)
     setting = Setting(drive.law, len(drive.held), stops, *_stabilized(stabilize))
-    choices = Choices(model, setting, singular == "cross") if model.topology.loops else None
-    if choices is None:
-        compiled, sizes = system(model, setting), scales(model, parameters)
-    else:
+    choices = Choices(model, setting, singular == "cross") if model.formulation == "partition" else None
+    if model.topology.loops:
         check_closed(model, state.q, state.v, parameters if model.p_names else None)
+    if choices is not None:
         compiled, sizes = choices.first(state.q, parameters)
+    elif model.formulation == "denoc":
+        compiled, sizes = actuated.first(model, setting, singular == "cross", state.q, parameters, watched)
+    else:
+        compiled, sizes = system(model, setting), scales(model, parameters)
     end = start + duration
     times = output_times(start, end, output)
     q, v = (state.q, state.v) if compiled.project is None else compiled.project(state.q, state.v, parameters)[:2]
@@ -86,7 +90,7 @@ def simulate(
         times,
     )
     machine.prepare()
-    allowed = tolerance if choices is None or output is None else for_steps(tolerance)
+    allowed = tolerance if not model.topology.loops or output is None else for_steps(tolerance)
     machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, allowed, longest, singular == "cross")
     if choices is not None:
         choices.begin(machine)

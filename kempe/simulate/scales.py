@@ -31,7 +31,9 @@ def scales(
     if choice not in known:
         known[choice] = 1.0 / _typical(model, choice, q) if choice is not None else np.ones(model.dof)
     rows = np.ones(model.nv - model.dof)
-    if choice is not None:
+    if model.formulation == "denoc":
+        rows = np.array(model.leg_scales)
+    elif choice is not None:
         if pivots is None:
             pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q)
         signs = np.where(pivots < 0, -1.0, 1.0)

@@ -9,7 +9,7 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
-from kempe.dynamics import loops, partition
+from kempe.dynamics import loops
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.kinematics import frames, rates
 from kempe.dynamics.partition import Choice, normalized
@@ -64,7 +64,7 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
         curved, numeric = model.nq != model.nv, bool(model.topology.loops) and choice is None
-        equations = replace(model.equations, choice=choice, pull=setting.pull)
+        equations = replace(model.equations, choice=choice, pull=setting.pull, scales=model.leg_scales)
         kept = choice is not None and setting.projected
         projection = (
             _projection(model, equations if kept else None) if curved or (model.topology.loops and kept) else None
@@ -106,7 +106,7 @@ def _shapes(model: Model, width: int, states: int) -> dict:
 
 def _system_shapes(model: Model, setting: Setting) -> dict:
     shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
-    return {**shapes, "c": model.nv + len(model.limited)}
+    return {**shapes, "c": model.pivot_count + len(model.limited)}
 
 
 def _efforts(model: Model, setting: Setting):
@@ -114,7 +114,11 @@ def _efforts(model: Model, setting: Setting):
         """tau along all freedoms, dz/dt, u, and the efforts of stops."""
         law, stops = setting.law, setting.stops
         u, zdot = (w, ca.SX(0, 1)) if law is None else law.efforts(model, Symbols(t, q, v, z, w, p))
-        pushes = [ca.SX(0.0)] * len(model.limited) if stops is None else stop_efforts(model, stops, c[model.nv :], q, v)
+        pushes = (
+            [ca.SX(0.0)] * len(model.limited)
+            if stops is None
+            else stop_efforts(model, stops, c[model.pivot_count :], q, v)
+        )
         tau = [ca.SX(0.0)] * model.nv
         for at, effort in (*zip(model.driven, ca.vertsplit(u), strict=True), *zip(model.limited, pushes, strict=True)):
             tau[at] = tau[at] + effort
@@ -125,15 +129,17 @@ def _efforts(model: Model, setting: Setting):
 
 def _program(model: Model, equations: Equations, setting: Setting) -> Program:
     shapes, efforts = _system_shapes(model, setting), _efforts(model, setting)
-    rows = len(equations.choice.rows) if equations.choice is not None else 0
+    rows = equations.loop_pivots
 
     def finish(q, v, pivots, c, p=None):
         """dq/dt, how far the inertia matrix is from singular, and how well generalized coordinates fit."""
         fit = health = ca.SX(1.0)
         for k in range(rows):
             fit = ca.fmin(fit, pivots[k] * c[k])
-        for k in range(rows, model.nv):
+        for k in range(rows, model.pivot_count):
             health = ca.fmin(health, pivots[k] * c[k])
+        if model.formulation == "denoc":  # what it divides by are squares
+            fit = ca.sqrt(ca.fmax(fit, 0.0))
         return {"qdot": _rates(model, q, v, ca.SX(0, 1) if p is None else p), "health": health, "fit": fit}
 
     def whole(t, q, v, z, w, p, c):
@@ -203,8 +209,7 @@ def _projection(model: Model, closing: Equations | None) -> Program:
         tree = model.equations.tree(from_sx(p))
         if closing is None:
             return {"q_out": to_sx(normalized(tree, from_sx(q))), "v_out": v, "left": ca.SX(0.0)}
-        assert closing.choice is not None
-        found = partition.project(tree, from_sx(q), from_sx(v), closing.closure_size, closing.choice)
+        found = closing.project(tree, from_sx(q), from_sx(v))
         return {"q_out": to_sx(found[0]), "v_out": to_sx(found[1]), "left": found[2]}
 
     shapes = {"q": model.nq, "v": model.nv, "p": len(model.p)}

@@ -18,6 +18,7 @@ from kempe.spatial.moves import relative_pose
 from tests.dynamics.test_pinocchio import Peer
 from tests.newton import Bodies, Solved, by_joint
 
+UNIVERSAL = ("3-ruu",)  # loops closed by universal joints, which Pinocchio has no constraints for
 CLOSED = [name for name, entry in ENTRIES.items() if entry.build().topology().loops]
 STATES = 20
 ALIKE = 1e-3  # rad: poses nearer to each other than this are one
@@ -175,7 +176,8 @@ def test_closed_mechanisms(name):
     check_there_and_back(name)
     check_dense_solve(name)
     check_three_ways(name)
-    check_pinocchio(name)
+    if name not in UNIVERSAL:
+        check_pinocchio(name)
 
 
 @pytest.mark.parametrize("name", ["four-bar", "3-rrr", "bricard", "andrews-squeezer"])

@@ -76,6 +76,7 @@ FREEDOM = {
     "n-four-bar": (1, -5),
     "gough-stewart": (6, 6),
     "delta": (3, 3),
+    "3-ruu": (3, 3),
 }
 
 

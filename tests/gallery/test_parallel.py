@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kempe.gallery.parallel import ARM, BASE, BELOW, FEET, FOREARM, HAND, HEADS, delta_at
+from kempe.gallery.parallel import ARM, BASE, BELOW, FEET, FOREARM, HAND, HEADS, delta_at, three_ruu_at
 
 RHO = 1.48341, 1.53551, 1.66955, 1.58501, 1.54805, 1.58566
 
@@ -87,6 +87,27 @@ class TestDelta:
     def test_states_have_the_hand_where_it_was_wanted(self, runs, place):
         model = runs["delta"].model
         np.testing.assert_allclose(model.pose("hand", delta_at(model, place).q)[1], place, atol=1e-12)
+
+
+class TestThreeRuu:
+    def test_the_hand_never_turns(self, runs):
+        level(runs["3-ruu"].pose("hand")[1])
+
+    def test_the_hand_is_where_three_spheres_meet_on_its_way_around_a_circle(self, runs):
+        """About the elbows, moved inward by the hand's radius."""
+        run = runs["3-ruu"]
+        hand, centers = run.pose("hand")[0], []
+        for k in range(3):
+            out = np.array([np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3), 0.0])
+            centers.append(run.point(f"arm{k + 1}.end") - HAND * out)
+            np.testing.assert_allclose(np.linalg.norm(hand - centers[-1], axis=1), FOREARM, atol=1e-12)
+        np.testing.assert_allclose(hand, lower_meeting(*centers, FOREARM), atol=1e-11)
+        np.testing.assert_allclose(hand[0], (0.15, 0.0, -0.65), atol=1e-12)
+        np.testing.assert_allclose(np.linalg.norm(hand[:, :2], axis=1), 0.15, atol=1e-4)  # a spline
+
+    def test_states_have_the_hand_where_it_was_wanted(self, runs):
+        model, place = runs["3-ruu"].model, (0.1, -0.15, -0.65)
+        np.testing.assert_allclose(model.pose("hand", three_ruu_at(model, place).q)[1], place, atol=1e-12)
 
 
 def lower_meeting(a, b, c, radius):

@@ -1,0 +1,52 @@
+"""Which platforms on legs `denoc` can deal with, by numbers: independent passive joints, and a platform they determine.
+
+What the recursion divides by is looked at where loops are closed, at the sampled states that `mobility` has too. A
+number that vanishes at all of them does so by the mechanism's build.
+"""
+
+import numpy as np
+
+from kempe.analyze.mobility import assembled_samples
+from kempe.errors import MechanismError
+from kempe.model.model import Model
+from kempe.topology.legs import INSTEAD
+
+NONE = 1e-6  # fitness at the best of all samples, below which there is none
+
+
+def leg_scales(model: Model) -> tuple[float, ...]:
+    """See `Model.leg_scales`."""
+    pivots, sizes = model.call("leg_pivots", np.array(assembled_samples(model)))
+    largest = sizes.max(axis=0, initial=0.0)
+    best = (np.maximum(pivots, 0.0) / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
+    weak = np.flatnonzero(np.sqrt(best) < NONE)
+    name, legs = model.mechanism.name, model.equations.legs.legs
+    if len(weak):
+        at = int(weak[0])
+        for leg in legs:
+            numbers = _passive(model, leg)
+            if at < len(numbers):
+                raise MechanismError(
+                    f"denoc: in leg {leg.name} of {name!r} the passive joints are not independent: "
+                    f"{model.v_names[numbers[at]]} can move with platform and actuator at rest, as a leg between two "
+                    f"balls can spin about itself; {INSTEAD}, or take that freedom out"
+                )
+            at -= len(numbers)
+        raise MechanismError(
+            f"denoc: the actuated joints {', '.join(model.u_names)} do not determine how the platform of {name!r} "
+            f"moves; {INSTEAD}"
+        )
+    if model.dof != len(legs):
+        why = "actuation is redundant" if model.dof < len(legs) else "some of them are not actuated"
+        raise MechanismError(
+            f"denoc: {name!r} has {model.dof} freedom{'s' * (model.dof != 1)} and {len(legs)} legs with one actuator "
+            f"each: {why}; {INSTEAD}"
+        )
+    return tuple((1.0 / largest).tolist())
+
+
+def _passive(model: Model, leg) -> list[int]:
+    """Its velocities in the order in which they are eliminated, without the actuated one."""
+    tree = model.topology.tree
+    numbers = (n for k in reversed((*leg.near, *leg.far)) for n in range(tree[k].v.start, tree[k].v.stop))
+    return [n for n in numbers if n != leg.driven]

@@ -1,0 +1,59 @@
+"""Clock: how long one evaluation of a kernel takes, called again and again from compiled code."""
+
+import statistics
+import time
+
+import numpy as np
+
+from kempe.compiler import native
+from kempe.compiler.gate import CACHE_LINE, gate
+from kempe.compiler.kernel import Kernel
+
+TURNS, LEAST = 7, 2e-3  # repetitions, and seconds of each at least
+
+# The address of what is to be repeated stands where a batch function finds its strides.
+_REPEAT = """
+define void @repeat(i64 %n, ptr %inputs, ptr %address, ptr %outputs, ptr %unused, ptr %work) {
+entry:
+  %function = load ptr, ptr %address
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void %function(ptr %inputs, ptr %outputs, ptr %work)
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+class CompiledLoop:
+    """Calls a kernel many times from compiled code."""
+
+    def __init__(self, kernel: Kernel, *inputs: np.ndarray):
+        self._code = native.Code(native.object_code(_REPEAT), ("repeat",))
+        self._kernel = kernel
+        outputs = [np.empty(port.shape) for port in kernel.program.outputs]
+        self._arrays = np.empty(kernel.workspace + CACHE_LINE // 8), *inputs, *outputs
+
+    def __call__(self, count: int) -> None:
+        """`count` evaluations."""
+        inputs = len(self._kernel.program.inputs)
+        numbers = [self._code.address("repeat"), count, inputs, 0, self._kernel.address]
+        gate().invoke(np.array(numbers, dtype=np.int64), *self._arrays)
+
+
+def seconds(kernel: Kernel, *inputs: np.ndarray) -> float:
+    """Of one evaluation: the median of several repetitions."""
+    loop, count = CompiledLoop(kernel, *inputs), 1000
+    while _spent(loop, count) < LEAST:
+        count *= 4
+    return statistics.median(_spent(loop, count) for _ in range(TURNS)) / count
+
+
+def _spent(loop: CompiledLoop, count: int) -> float:
+    begun = time.perf_counter()
+    loop(count)
+    return time.perf_counter() - begun

@@ -1,0 +1,66 @@
+"""Actuated: runs of `denoc`, in the coordinates of the actuated joints, which end where these fail as coordinates.
+
+Deltas and pivots of Phi are squares: a step can lead past a zero of theirs and find nothing. So their root is given the
+sign of det J_S, the loops' equations in the passive velocities, which changes there, and that is an event of the run
+like others: looked at several times in every step, and found to the last digits. It ends the run just before, while
+loops can still be closed in these coordinates.
+"""
+
+import casadi as ca
+import numpy as np
+
+from kempe.analyze.choosing import choose_at, fitness, pivots_at
+from kempe.dynamics import denoc, loops
+from kempe.dynamics.kinematics import frames
+from kempe.dynamics.partition import Choice
+from kempe.errors import Singular, StateError
+from kempe.model.model import Model
+from kempe.simulate.events import Event
+from kempe.simulate.scales import scales
+from kempe.simulate.system import Setting, system
+from kempe.spatial.solving import Elimination
+from kempe.spatial.vectors import from_sx
+
+NAME = "the actuated joints stop being coordinates"
+LEAST = 1e-3  # fitness at which they have failed
+BETTER = 2.0  # by how much other rows must be fitter than the model's own
+
+
+def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray, watched: list[Event]):
+    """The system of a run that begins at q, and its scales; the event that ends it joins those that are watched."""
+    if crossing or setting.pull:
+        words = 'singular="cross"' if crossing else 'stabilize="baumgarte"'
+        raise StateError(f"{words} is not for denoc; give formulation='partition'")
+    if fit_at(model, q, p) <= LEAST:
+        raise Singular(
+            f"at this state the actuated joints {', '.join(model.u_names)} are no coordinates of "
+            f"{model.mechanism.name!r}: it can move with them held; start elsewhere, or give formulation='partition'"
+        )
+    own, other = model.choice, choose_at(model, q)
+    choice = other if fitness(model, other, q) > BETTER * fitness(model, own, q) else own
+    watched.append(Event(NAME, _expression(model, choice, q, p)))
+    return system(model, setting, choice), scales(model, p, choice, q)
+
+
+def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:
+    """How far the actuated joints are from failing as coordinates."""
+    pivots, _ = model.call("leg_pivots", q, p=p if model.p_names else None)
+    return float(np.sqrt(max(0.0, (pivots * model.leg_scales).min(initial=1.0))))
+
+
+def _expression(model: Model, choice: Choice, start: np.ndarray, p: np.ndarray):
+    """Fitness with the sign of det J_S beside that at the start, less what is left at the end."""
+    side = float(np.prod(np.sign(pivots_at(model, choice, start))))
+    equations = model.equations
+    tree, size = equations.tree(p), equations.closure_size
+
+    def expression(t, q, v):
+        at = from_sx(q)
+        rows = loops.jacobian(tree, at, frames(tree, at, np.zeros(model.nv)), size)
+        signed = ca.SX(side)
+        for pivot in Elimination(rows[np.ix_(choice.rows, choice.dependent)]).pivots:
+            signed = signed * pivot
+        fit = denoc.fitness(denoc.posture(tree, at, None, equations.legs), model.leg_scales)
+        return ca.if_else(signed > 0, fit, -fit) - LEAST
+
+    return expression
