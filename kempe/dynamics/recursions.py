@@ -13,6 +13,7 @@ compiler may pass a `run` of its own that records each step once and repeats it.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,7 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     """
     moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
-    total = ArticulatedInertia.of(link.inertia) + unpacked(carried)
-    columns = [total.wrench(w, x) for w, x in zip(angular.T, linear.T, strict=True)]  # U = I S                  (33)
+    total, columns = _felt(link, posture, carried)  #                                                         (33)
     effort = array(f - dot(w, moment) - dot(x, force) for f, w, x in zip(phi, angular.T, linear.T, strict=True))  # (31)
     pivot = _pivot(link, angular, linear, columns)
     stacked = np.stack([np.concatenate(c) for c in columns]) if columns else zeros(0, 6)
@@ -71,6 +71,18 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     moves = link.moves(posture)
     n, f = wrench_back(moves, n, f)
     return pivots(pivot), k, d, packed(left.back(moves)), n, f
+
+
+def _felt(link: Link, posture: Vector, carried: Vector) -> tuple[ArticulatedInertia, list[tuple[Vector, Vector]]]:
+    """The inertia of a link with what it carries, and U = I S, column by column."""
+    angular, linear = link.subspace(posture)
+    total = ArticulatedInertia.of(link.inertia) + unpacked(carried)
+    return total, [total.wrench(w, x) for w, x in zip(angular.T, linear.T, strict=True)]
+
+
+def pivot_matrix(link: Link, posture: Vector, carried: Vector) -> Matrix:
+    """D of a link."""
+    return _pivot(link, *link.subspace(posture), _felt(link, posture, carried)[1])
 
 
 def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector) -> tuple[Vector, ...]:
@@ -215,6 +227,12 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
 def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:
     """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
     body."""
+    found = factorized(tree, *moving(tree, q, v, tau, external, run), run)
+    return _joined(accelerations(tree, found, -tree.gravity, run)[0]), _joined(found.pivots)
+
+
+def moving(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[list, ...]:
+    """What the factorization goes through a tree in motion with: postures, bias accelerations, wrenches and efforts."""
     out: list = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
         out.append(run(outward, link, zeros(3) if parent < 0 else out[parent][1], q[at.q], v[at.v]))
@@ -223,14 +241,19 @@ def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run =
         for link, at in zip(tree.links, tree.joints, strict=True)
     ]
     wrenches = _without(external, [step[4:6] for step in out])
-    return _solve(tree, run, [step[0] for step in out], [step[2:4] for step in out], wrenches, phi, -tree.gravity)
+    return [step[0] for step in out], [step[2:4] for step in out], wrenches, phi
+
+
+def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, ...]:
+    """The same for a tree at rest without gravity, under efforts phi."""
+    postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
+    nothing = [(zeros(3), zeros(3))] * len(tree.links)
+    return postures, nothing, nothing, [phi[at.v] for at in tree.joints]
 
 
 def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
     """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
-    postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
-    nothing = [(zeros(3), zeros(3))] * len(tree.links)
-    return _solve(tree, inline, postures, nothing, nothing, [phi[at.v] for at in tree.joints], zeros(3))[0]
+    return _joined(accelerations(tree, factorized(tree, *resting(tree, q, phi)), zeros(3))[0])
 
 
 def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tuple[Vector, Vector]:
@@ -240,24 +263,44 @@ def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tu
     return solve_symmetric(gim, (tau - bias)[:, None])[:, 0], pivots(gim)
 
 
-def _solve(tree: Tree, run: Run, postures, biases, wrenches, phi, base: Vector) -> tuple[Vector, Vector]:
-    carried: list = [None] * len(tree.links)  # by each link: inertia, moment, force
-    factors: list = [None] * len(tree.links)
-    pivot: list = [None] * len(tree.links)
-    for k in range(len(tree.links) - 1, -1, -1):
-        link, parent = tree.links[k], tree.parents[k]
-        above = carried[k] or (zeros(21), zeros(3), zeros(3))
-        pivot[k], *factors[k], inertia, n, f = run(inward, link, postures[k], *above, *wrenches[k], *biases[k], phi[k])
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A tree's inertia matrix taken apart, link by link: what each link carries (21 numbers), K and d of `inward`, and
+    the pivots of D; with the postures and bias accelerations they were found for."""
+
+    postures: list[Vector]
+    biases: list[tuple[Vector, Vector]]
+    carried: list[Vector]
+    k: list[Matrix]
+    d: list[Vector]
+    pivots: list[Vector]
+
+
+def factorized(tree: Tree, postures, biases, wrenches, phi, run: Run = inline) -> Factors:
+    """From the tips to the base."""
+    count = len(tree.links)
+    carried: list = [None] * count  # by each link: inertia, moment, force
+    k, d, pivot = ([None] * count for _ in range(3))
+    for i in range(count - 1, -1, -1):
+        link, parent = tree.links[i], tree.parents[i]
+        carried[i] = carried[i] or (zeros(21), zeros(3), zeros(3))
+        pivot[i], k[i], d[i], *more = run(inward, link, postures[i], *carried[i], *wrenches[i], *biases[i], phi[i])
         if parent >= 0:
-            more = inertia, n, f
             carried[parent] = run(gathered, link, *carried[parent], *more) if carried[parent] else more
+    return Factors(postures, biases, [x[0] for x in carried], k, d, pivot)  # type: ignore[arg-type]
+
+
+def accelerations(tree: Tree, found: Factors, base: Vector, run: Run = inline, d=None) -> tuple[list, list]:
+    """Of every link's joint, and (alpha, a) of the link itself, the ground accelerated by `base`: from the base to the
+    tips. d: in place of what the factors have."""
     vdot, motion = [], []
-    for k, parent in enumerate(tree.parents):
+    for i, parent in enumerate(tree.parents):
         above = (zeros(3), base) if parent < 0 else motion[parent]
-        rates, *moving = run(accelerate, tree.links[k], postures[k], *above, *biases[k], *factors[k])
+        own = found.d[i] if d is None else d[i]
+        rates, *moved = run(accelerate, tree.links[i], found.postures[i], *above, *found.biases[i], found.k[i], own)
         vdot.append(rates)
-        motion.append(moving)
-    return _joined(vdot), _joined(pivot)
+        motion.append(moved)
+    return vdot, motion
 
 
 def gathered(link: Link, inertia, n, f, more_inertia, more_n, more_f) -> tuple[Vector, ...]:

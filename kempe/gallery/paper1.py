@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from kempe.gallery import paper1_figures as figures
-from kempe.gallery import paper1_growth
+from kempe.gallery import paper1_growth, paper1_recursion
 from kempe.gallery import paper1_runs as runs
 from kempe.gallery.paper1_growth import LEFT, LIKELY, SHOWN, VISIBLE
 from kempe.gallery.paper1_runs import Case
@@ -25,7 +25,8 @@ def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
         "VI. The text has no figures and no table: what it says in words stands beside each of ours. Gravity is along "
         "-y (link 1 of the four-bar is 'vertical' at 90 degrees), links are slender rods; of the four-bar the open "
         "linkage is taken, of the five-bar the knee down. 'T = 20 sec; t = .02 sec' of eqs. 36 and 39 is read as a "
-        f"duration and a step. All equations of motion are by formulation {runs.FORMULATION!r}."
+        f"duration and a step. Runs are by formulation {runs.FORMULATION!r}, which goes on where the actuated angles "
+        "fail as coordinates; the paper's own recursion is compared with it below."
     )
     say("the four-bar")
     four = runs.four_bar()
@@ -41,6 +42,8 @@ def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
     paper1_growth.readings(report, earliest)
     say("feedback")
     paper1_growth.feedback(report, (four, five))
+    say("the paper's own recursion")
+    paper1_recursion.compare(report, (four, five))
     report.write()
     return report
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from kempe.gallery import paper1, paper1_growth
+from kempe.gallery import paper1, paper1_growth, paper1_recursion
 from kempe.gallery import paper1_runs as runs
 from tests.gallery.rods import FIVE_BAR, FOUR_BAR, Legs
 
@@ -257,3 +257,11 @@ def test_a_case_is_made_of_any_formulation_and_parameters(cases):
     first, still = heavier.start, np.zeros(heavier.model.nv)
     twice = heavier.model.inverse_dynamics(first.q, still, still, p=heavier.p)
     np.testing.assert_allclose(twice, 2 * case.need.u[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_the_papers_own_recursion_gives_the_same(name):
+    case, other = (getattr(runs, name)(formulation) for formulation in (runs.FORMULATION, "denoc"))
+    torques, accelerations, falls = paper1_recursion.differences(case, other)
+    assert max(torques, accelerations) < 1e-11
+    assert falls < 1e-9
