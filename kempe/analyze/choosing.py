@@ -126,12 +126,13 @@ def _ordered(square: np.ndarray) -> tuple[list[int], list[int]]:
 
 def pivots_at(model: Model, choice: Choice, q: np.ndarray) -> np.ndarray:
     """What the elimination of a choice divides by at a state, times its scales, with their signs."""
-    work = model.loop_rows(q)[np.ix_(choice.rows, choice.dependent)]
+    work = model.loop_rows(q)[list(choice.rows)][:, list(choice.dependent)]
     size = len(work)
     for k in range(size):
         if work[k, k] == 0.0:
             return np.zeros(size)
-        work[k + 1 :] -= np.outer(work[k + 1 :, k] / work[k, k], work[k])
+        if k + 1 < size:
+            work[k + 1 :] -= (work[k + 1 :, k, None] / work[k, k]) * work[k]
     return np.diagonal(work) * choice.scales
 
 

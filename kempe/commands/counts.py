@@ -15,11 +15,12 @@ from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
+from kempe.dynamics.equations import CLOSED as CLOSED_FORMULATIONS
 from kempe.dynamics.equations import FORMULATIONS, Equations
+from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
 from kempe.dynamics.partition import WAYS
 from kempe.errors import MechanismError
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model.model import CLOSED as CLOSED_FORMULATIONS
 from kempe.model.model import Model
 
 CLOSED = ("generalized_efforts", "reduction", "residual", "closure", "loop_bias", "energy", "center_of_mass")
@@ -65,6 +66,10 @@ def _closed(model: Model) -> dict[str, Program]:
         equations = replace(model.chosen, way=way)
         function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
         programs[f"forward_dynamics, {model.formulation}, {way}"] = trace(function)
+    for way in MULTIPLIERS:
+        equations = replace(model.chosen, formulation=way)
+        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
+        programs[f"forward_dynamics, {way}"] = trace(function)
     programs |= {name: model.program(name) for name in CLOSED}
     try:
         legged = model.mechanism.compile("denoc")

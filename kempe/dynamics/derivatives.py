@@ -74,7 +74,7 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
             inertia[i, j] = inertia[j, i] = dot(w[:, i], mw[:, j])
     dy = solve_symmetric(inertia, -(w.T @ np.hstack(r1) + mw.T @ dg))
     by_q, by_v, by_tau, *by_p = _parted(w @ dy + dg, r1)
-    return by_q, by_v, by_tau, array([partition.fitness(eq.choice, found)]), *by_p
+    return by_q, by_v, by_tau, array([partition.fitness(eq.choice, found.loops.pivots)]), *by_p
 
 
 def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, rows: list[int]):

@@ -10,7 +10,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import closure, denoc, derivatives, kinematics, loops, partition, reactions, recursions
+from kempe.dynamics import (
+    closed,
+    closure,
+    denoc,
+    derivatives,
+    kinematics,
+    loops,
+    multipliers,
+    partition,
+    reactions,
+    recursions,
+)
 from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
 from kempe.dynamics.kinematics import changing
 from kempe.dynamics.tree import Place, Tree, build
@@ -24,7 +35,13 @@ FORMULATIONS = {
     "cholesky": "the non-recursive way: the whole inertia matrix, factored (Mohan and Saha 2007, section 5)",
     "partition": "generalized coordinates found by themselves (Yamane and Nakamura 1999)",
     "denoc": "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints",
+    "augmented": "accelerations and multipliers of the loops together (Koul, Shah, Saha and Manivannan 2014, eq. 10)",
+    "slm": "multipliers of the whole system first, then accelerations (Koul and others 2014, eqs. 11-12)",
+    "sslm": "multipliers and accelerations by recursion through each subsystem (Koul and others 2014, eqs. 13-25)",
 }
+
+
+CLOSED = ("partition", "denoc", *multipliers.WAYS)  # formulations for mechanisms with loops
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +103,10 @@ class Equations:
         if self.formulation == "denoc":
             vdot, pivots, posture = denoc.forward(tree, q, v, tau, self.legs)
             return vdot, np.concatenate([posture.pivots[0], pivots])
+        if self.formulation in multipliers.WAYS:
+            found = self.multiplied(tree, q, v, tau)
+            watched = self.eliminated(tree, q).loops.pivots  # those of the coordinates that loops are closed in
+            return found.vdot, np.concatenate([watched, found.inertia])
         external = kinematics.external_wrenches(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
@@ -101,6 +122,12 @@ class Equations:
         """W and g by the rows and columns that were chosen."""
         assert self.choice is not None
         return partition.reduce(tree, q, v, self.closure_size, self.choice, self.pull)
+
+    def multiplied(self, tree: Tree, q, v, tau) -> multipliers.Solution:
+        """Accelerations and multipliers, of the rows that were chosen."""
+        assert self.choice is not None
+        way = multipliers.WAYS[self.formulation]
+        return way(tree, q, v, tau, self.closure_size, self.choice.rows, self.pull)
 
     def project(self, tree: Tree, q, v) -> tuple:
         """q and v on the loops, and the largest residual left."""
@@ -125,7 +152,12 @@ class Equations:
 
     def functions(self) -> dict[str, Function]:
         """Everything that can be computed, by name; functions of parameters take p where there are any."""
-        known = FUNCTIONS | {"partition": PARTITIONED, "denoc": PARTITIONED | denoc.FUNCTIONS}.get(self.formulation, {})
+        more = {"denoc": denoc.FUNCTIONS, **dict.fromkeys(multipliers.WAYS, closed.MULTIPLIED)}.get(
+            self.formulation, {}
+        )
+        known = FUNCTIONS
+        if self.formulation in CLOSED:
+            known = known | closed.FUNCTIONS | {"pivots": replace(known["pivots"], chosen=True)} | more
         return {n: self._with_parameters(f) for n, f in known.items()}
 
     def marker_functions(self, marker: Marker) -> dict[str, Function]:
@@ -297,33 +329,7 @@ def _center_of_mass(eq, tree, q):
     return (kinematics.center_of_mass(tree, kinematics.frames(tree, q, np.zeros(eq.topology.nv))),)
 
 
-# ---- those of generalized coordinates --------------------------------------------------------------------
-
-
-def _closed_forward(eq: Equations, tree, q, v, tau):
-    found = eq.eliminated(tree, q, v)
-    return partition.forward(tree, q, v, tau, found, eq.way)[0], array([_fitness(eq, found)])
-
-
-def _project(eq: Equations, tree, q, v):
-    closed_q, closed_v, left = eq.project(tree, q, v)
-    return closed_q, closed_v, array([left])
-
-
-def _reduction(eq: Equations, tree, q):
-    found = eq.eliminated(tree, q)
-    return found.w, array([_fitness(eq, found)])
-
-
-def _generalized_efforts(eq: Equations, tree, q, v, a):
-    found = eq.eliminated(tree, q)
-    return found.w.T @ eq.inverse(tree, q, v, a), found.w, array([_fitness(eq, found)])  # (7)
-
-
-def _fitness(eq: Equations, found: partition.Reduction):
-    assert eq.choice is not None
-    return partition.fitness(eq.choice, found)
-
+# ---- the registry -------------------------------------------------------------------------------------
 
 FUNCTIONS = {
     "forward_dynamics": Function(("q", "v", "tau"), ("vdot",), VECTOR, _forward),
@@ -361,25 +367,5 @@ FUNCTIONS = {
         MATRIX * 5,
         derivatives.residuals,
         True,
-    ),
-}
-
-PARTITIONED = {
-    "forward_dynamics": Function(
-        ("q", "v", "tau"), ("vdot", "fit"), ("vector", "scalar"), _closed_forward, chosen=True
-    ),
-    "pivots": Function(("q",), ("pivots",), VECTOR, _pivots, chosen=True),
-    "project": Function(("q", "v"), ("q_out", "v_out", "left"), ("vector", "vector", "scalar"), _project, chosen=True),
-    "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), _reduction, chosen=True),
-    "generalized_efforts": Function(
-        ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), _generalized_efforts, chosen=True
-    ),
-    "forward_dynamics_derivatives": Function(
-        ("q", "v", "tau"),
-        ("by_q", "by_v", "by_tau", "fit"),
-        (*MATRICES, "scalar"),
-        derivatives.closed_forward,
-        by_parameters=True,
-        chosen=True,
     ),
 }

@@ -146,6 +146,17 @@ def _acceleration(place, found: list[Frame], moving, base: Vector) -> tuple[Vect
     return acceleration_along(place.moves, found[place.link].omega, *moving[place.link])
 
 
+def slip(tree: Tree, found: list[Frame], size: Scalar) -> Vector:
+    """J v: how fast the ends of every closure move apart along its rows."""
+    out = []
+    for loop in loops(tree, found):
+        a, b = loop.a, loop.b
+        spin = b.rotation @ b.omega - a.rotation @ a.omega
+        away = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(a.rotation @ a.omega, b.position - a.position)
+        out += [dot(n, spin) + dot(f, away) for n, f in wrenches(loop, size)]
+    return array(out)
+
+
 def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vector, Vector]]:
     """Accelerations of every link where vdot is zero and the ground is accelerated by `base`."""
     seen: list = []

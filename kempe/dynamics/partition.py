@@ -106,10 +106,10 @@ def normalized(tree: Tree, q: Vector) -> Vector:
     return np.concatenate([q[:0], *(x.kind.normalized(q[at.q]) for x, at in zip(tree.links, tree.joints, strict=True))])
 
 
-def fitness(choice: Choice, found: Reduction) -> Scalar:
+def fitness(choice: Choice, pivots: Vector) -> Scalar:
     """The least pivot of the loops beside its scale."""
     least = ca.SX(1.0)
-    for pivot, scale in zip(found.loops.pivots, choice.scales, strict=True):
+    for pivot, scale in zip(pivots, choice.scales, strict=True):
         least = ca.fmin(least, ca.fabs(pivot * scale))
     return least
 

@@ -227,11 +227,13 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
 def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:
     """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
     body."""
-    found = factorized(tree, *moving(tree, q, v, tau, external, run), run)
+    found = factorized(tree, *moving(tree, q, v, tau, external, run), run=run)
     return _joined(accelerations(tree, found, -tree.gravity, run)[0]), _joined(found.pivots)
 
 
-def moving(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[list, ...]:
+def moving(
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline
+) -> tuple[list, list, list, list]:
     """What the factorization goes through a tree in motion with: postures, bias accelerations, wrenches and efforts."""
     out: list = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
@@ -244,7 +246,7 @@ def moving(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Ru
     return [step[0] for step in out], [step[2:4] for step in out], wrenches, phi
 
 
-def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, ...]:
+def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, list, list, list]:
     """The same for a tree at rest without gravity, under efforts phi."""
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     nothing = [(zeros(3), zeros(3))] * len(tree.links)
@@ -276,7 +278,7 @@ class Factors:
     pivots: list[Vector]
 
 
-def factorized(tree: Tree, postures, biases, wrenches, phi, run: Run = inline) -> Factors:
+def factorized(tree: Tree, postures, biases, wrenches, phi, *, run: Run = inline) -> Factors:
     """From the tips to the base."""
     count = len(tree.links)
     carried: list = [None] * count  # by each link: inertia, moment, force

@@ -17,8 +17,9 @@ from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import FORMULATIONS, Equations
+from kempe.dynamics.equations import CLOSED, FORMULATIONS, Equations
 from kempe.dynamics.function import Function
+from kempe.dynamics.multipliers import WAYS
 from kempe.errors import MechanismError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
@@ -35,6 +36,10 @@ SERIAL = (
     "A. Mohan and S. K. Saha, A recursive, numerically stable, and efficient simulation algorithm for serial robots, "
     "Multibody System Dynamics 17 (2007) 291-319."
 )
+MANY = (
+    "M. Koul, S. V. Shah, S. K. Saha and M. Manivannan, Reduced-order forward dynamics of multiclosed-loop systems, "
+    "Multibody System Dynamics 31 (2014) 451-476."
+)
 PAPERS = {
     "udu": SERIAL,
     "cholesky": SERIAL,
@@ -42,8 +47,8 @@ PAPERS = {
     "human figures, IEEE/RSJ International Conference on Intelligent Robots and Systems (1999) 1108-1114.",
     "denoc": "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop "
     "multibody systems, Mechanics of Structures and Machines 29 (2001) 143-175.",
+    **dict.fromkeys(WAYS, MANY),
 }
-CLOSED = ("partition", "denoc")  # formulations for mechanisms with loops
 
 
 def compile_model(
@@ -68,6 +73,12 @@ def compile_model(
         raise MechanismError(
             f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
             f"{', '.join(CLOSED)}"
+        )
+    if formulation in CLOSED and not found.loops:
+        trees = [name for name in FORMULATIONS if name not in CLOSED]
+        raise MechanismError(
+            f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
+            f"or {', '.join(trees)}"
         )
     model = Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
     if model.formulation == "denoc":
@@ -124,6 +135,12 @@ class Model(Dynamics):
                 f"denoc was asked for: {FORMULATIONS['denoc']}, here {', '.join(self.u_names)}; of "
                 f"{self.mechanism.name} {joined}, {self.counts.total} operations"
             )
+        if self.formulation in WAYS:
+            rows = self.nv - self.dof
+            return (
+                f"{self.formulation} was asked for: {FORMULATIONS[self.formulation]}; {rows} multipliers, "
+                f"{self.counts.total} operations"
+            )
         repeated = " as repeated blocks" if not self.program("forward_dynamics").is_single_block else ""
         return (
             f"{self.mechanism.name} is a tree of {len(self.topology.tree)} joints, so {self.formulation}: "
@@ -161,7 +178,9 @@ class Model(Dynamics):
     @property
     def pivot_count(self) -> int:
         """How many numbers forward dynamics divides by, of loops and of inertia."""
-        return len(self.leg_scales) + self.nu if self.formulation == "denoc" else self.nv
+        if self.formulation == "denoc":
+            return len(self.leg_scales) + self.nu
+        return self.nv + (self.nv - self.dof if self.formulation in WAYS else 0)
 
     def program(self, name: str) -> Program:
         """A function of this model as a program."""

@@ -47,22 +47,21 @@ def joined(log: list[Logged]) -> list[Logged]:
 def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
     """t, q, v, a, u, z, stops, p; `signals(t, q, v, w)` are the values w that were not held."""
     system, t, p = part.system, part.t, part.p
-    q, v, z, w = np.split(part.rows, np.cumsum([model.nq, model.nv, len(system.z_names)]), axis=1)
-    good = np.ones(len(t), dtype=bool)
+    nv, nz = model.nq + model.nv, model.nq + model.nv + len(system.z_names)
+    q, v, z, w = part.rows[:, : model.nq], part.rows[:, model.nq : nv], part.rows[:, nv:nz], part.rows[:, nz:]
+    opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this
     if system.project is not None:
         closed_q, closed_v, left = system.project(q, v, p)
-        good = left <= LEFT
-        if not good.all():
-            closed_q[~good], closed_v[~good] = q[~good], v[~good]
+        if not left.max(initial=0.0) <= LEFT:
+            opened = np.flatnonzero(~(left <= LEFT)).tolist()
+            closed_q[opened], closed_v[opened] = q[opened], v[opened]
         q, v = closed_q, closed_v
-    if system.closure is not None:  # the dense way leaves it to this
-        good[:] = False
-    for row in np.flatnonzero(~good).tolist():
+    for row in opened:
         q[row], v[row] = settle(model, q[row], v[row])
     w = signals(t, q, v, w)
     if system.closure is None:
         _, a, _, u, stops, _, fit = system.main(t, q, v, z, w, p, part.scales)
-        weak = np.flatnonzero(~(np.abs(fit) > FIT)).tolist()
+        weak = np.flatnonzero(~(np.abs(fit) > FIT)).tolist() if not np.abs(fit).min(initial=1.0) > FIT else []
         if not weak:
             return t, q, v, a, u, z, stops, p
     else:

@@ -64,17 +64,17 @@ def simulate(
     watched += [events] if isinstance(events, Event) else list(events)
     drive = drive_of(model, torque)
     setting = Setting(drive.law, len(drive.held), stops, *_stabilized(stabilize))
-    choices = Choices(model, setting, singular == "cross") if model.formulation == "partition" else None
-    if model.topology.loops:
+    loops, legged = bool(model.topology.loops), model.formulation == "denoc"
+    choices = Choices(model, setting, singular == "cross") if loops and not legged else None
+    if loops:
         check_closed(model, state.q, state.v, parameters if model.p_names else None)
     if choices is not None:
         compiled, sizes = choices.first(state.q, parameters)
-    elif model.formulation == "denoc":
+    elif legged:
         compiled, sizes = actuated.first(model, setting, singular == "cross", state.q, parameters, watched)
     else:
         compiled, sizes = system(model, setting), scales(model, parameters)
-    end = start + duration
-    times = output_times(start, end, output)
+    times = output_times(start, end := start + duration, output)
     q, v = (state.q, state.v) if compiled.project is None else compiled.project(state.q, state.v, parameters)[:2]
     first = np.concatenate([q, v, [float(x) for x in drive.law.states.values()] if drive.law else []])
     machine = Machine(
@@ -90,7 +90,7 @@ def simulate(
         times,
     )
     machine.prepare()
-    allowed = tolerance if not model.topology.loops or output is None else for_steps(tolerance)
+    allowed = tolerance if not loops or output is None else for_steps(tolerance)
     machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, allowed, longest, singular == "cross")
     if choices is not None:
         choices.begin(machine)

@@ -6,6 +6,7 @@ import numpy as np
 
 from kempe.analyze.choosing import pivots_at, scales_of
 from kempe.analyze.closed import allowed
+from kempe.dynamics.multipliers import WAYS
 from kempe.dynamics.partition import Choice
 from kempe.model.model import Model
 
@@ -29,7 +30,7 @@ def scales(
         return _tree_scales(model, p)
     known = model.compiled.setdefault("closed scales", {})
     if choice not in known:
-        known[choice] = 1.0 / _typical(model, choice, q) if choice is not None else np.ones(model.dof)
+        known[choice] = 1.0 / _pivots(model, choice, q)
     rows = np.ones(model.nv - model.dof)
     if model.formulation == "denoc":
         rows = np.array(model.leg_scales)
@@ -106,6 +107,16 @@ def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[bool, np.ndarray, np.
     w = columns[:, None] * right[rank:].T
     inertia = w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
     return not rank or sizes[rank - 1] > REGULAR * sizes[0], w, inertia
+
+
+def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
+    """The usual sizes of what the equations of motion divide by, beside the loops' own."""
+    rows = model.nv - model.dof
+    if choice is None:
+        return np.ones(model.pivot_count - rows)
+    if model.formulation in WAYS:
+        return _largest(model.pivots(scales_of(model).samples)[:, rows:])
+    return _typical(model, choice, q)
 
 
 def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:

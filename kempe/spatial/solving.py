@@ -92,3 +92,50 @@ class Elimination:
             for j in self._lower[i]:
                 x[j] = x[j] - work[i, j] * x[i]
         return array(x)
+
+
+class Sparse:
+    """A positive definite matrix given by the entries of its lower half that are not zero, taken apart as L D L^T in an
+    order that fills in little (the row with the fewest others left is next).
+
+    entries: as they were given. pivots: D, by rows as they were given.
+    """
+
+    def __init__(self, entries: dict[tuple[int, int], Scalar], size: int):
+        """`entries` over floats or symbols, by row and column."""
+        self.entries = entries
+        work: list[dict[int, Scalar]] = [{} for _ in range(size)]
+        for (i, j), x in entries.items():
+            work[i][j] = work[j][i] = x
+        self._order: list[int] = []
+        self._below: list[dict[int, Scalar]] = [{} for _ in range(size)]
+        found, left = {}, set(range(size))
+        while left:
+            k = min(left, key=lambda row: (len(work[row]), row))
+            left.remove(k)
+            self._order.append(k)
+            pivot = work[k].pop(k)
+            found[k] = pivot
+            inverse = 1.0 / pivot
+            for i, x in work[k].items():
+                self._below[k][i] = x * inverse
+                del work[i][k]
+            others = list(work[k].items())
+            for at, (i, x) in enumerate(others):
+                for j, _ in others[: at + 1]:
+                    less = self._below[k][j] * x
+                    work[i][j] = work[j][i] = work[i][j] - less if j in work[i] else -less
+        self._inverse = {k: 1.0 / pivot for k, pivot in found.items()}
+        self.pivots = array(found[k] for k in range(size))
+
+    def solve(self, b: Vector) -> Vector:
+        """a^-1 b."""
+        x = list(b)
+        for k in self._order:
+            for i, factor in self._below[k].items():
+                x[i] = x[i] - factor * x[k]
+        for k in reversed(self._order):
+            x[k] = x[k] * self._inverse[k]
+            for i, factor in self._below[k].items():
+                x[k] = x[k] - factor * x[i]
+        return array(x)
