@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from kempe.analyze.choosing import SPARING, choose_at, fitness, pivots_at
+from kempe.analyze.mobility import freedom_beside
 from kempe.dynamics.partition import Choice
 from kempe.model.model import Model
 from kempe.simulate import memory as at
@@ -53,6 +54,7 @@ class Choices:
     _coming: "Future[System] | None" = None
     _tried: Choice | None = None
     _stepped: int = -1
+    _freedom: int = 0  # of the branch, where it has more than others
     _kept: float | None = None  # energy, while a singular pose is crossed by itself
     _dense: "Future[System] | None" = None
 
@@ -68,6 +70,8 @@ class Choices:
         own = float(np.abs(pivots).min(initial=1.0))
         if own < FADING:
             other, fit = best_at(model, q)
+            if fit < NARROW and self._on_a_freer_branch(q, p):
+                return system(model, self.setting, None), scales(model, p)
             if fit > BETTER * own:
                 choice, pivots = other, pivots_at(model, other, q)
         return system(model, self.setting, choice), scales(model, p, choice, q, pivots)
@@ -76,6 +80,16 @@ class Choices:
         """Has the machine watch."""
         machine.w[at.WATCH] = 1
         machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = FADING, WEAK
+        if self._freedom:
+            machine.w[at.RANK] = self.model.nv - self._freedom
+            machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = -np.inf, NARROW
+
+    def _on_a_freer_branch(self, q: np.ndarray, p: np.ndarray) -> bool:
+        """Whether all of the branch that a run begins on has more freedoms than others do: no choice that was made for
+        those suits it, and the dense way goes along it."""
+        found = freedom_beside(self.model, q, p if self.model.p_names else None)
+        self._freedom = found if found > self.model.dof else 0
+        return self._freedom > 0
 
     def fading(self, machine: Machine) -> None:
         """Looks for another choice, and has it compiled in the background; looks again when it has faded by half."""

@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
 
 import kempe as kp
 from kempe.analyze.choosing import choose_at, fitness
+from kempe.analyze.mobility import freedom_beside
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import SQUEEZER_START, SQUEEZER_TORQUE, n_four_bar, parallel_bars, squeezer_state
 from kempe.gallery.entries import ENTRIES
@@ -365,3 +366,27 @@ def test_a_run_does_not_begin_with_open_loops():
     torn = kp.State(model, start.q + 0.01, start.v)
     with pytest.raises(NotClosed, match="is open by"):
         model.simulate(torn, 1.0)
+
+
+# ---- branches with more freedoms -------------------------------------------------------------------------
+
+
+def test_a_run_stays_on_a_branch_with_more_freedoms():
+    """Bars of the scissor lift lie one on the other and turn together, the deck turns by itself: two freedoms, where an
+    open lift has one. Accelerations there are those of single bodies; SciPy integrates them as well."""
+    model = model_of("scissor-lift")
+    starts = (model.assemble(near=model.random_state(seed)) for seed in range(20))
+    start = next(x for x in starts if freedom_beside(model, x.q) > model.dof)
+    run = model.simulate(start, 0.4, tolerance=1e-10, limits="ignore")
+    assert run.outcome.kind == "finished"
+
+    def slope(t, y):
+        q, v = y[: model.nq], y[model.nq :]
+        return np.concatenate([v, model.forward_dynamics(q, v, check=False)])
+
+    other = solve_ivp(slope, (0.0, 0.1), np.concatenate([start.q, start.v]), "DOP853", rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(run.at(0.1).q, other.y[: model.nq, -1], atol=1e-6)
+    total, peak = run.energy.total, run.energy.kinetic.max()
+    assert peak > 0
+    assert np.abs(total - total[0]).max() < 1e-9 * peak
+    assert np.abs(model.residual(run.q)).max() < 1e-12
