@@ -49,3 +49,14 @@ def test_counts_on_the_page_of_denoc_are_those_of_the_command(name):
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "told"), [("3-rrr", ("B2", "B3"), "798 (5, 1, 1)"), ("n-four-bar", (), "360 (2, 2, 1)")]
+)
+def test_counts_on_the_page_of_subsystems(name, cut, told):
+    model = subject(name).mechanism.compile("sslm", cut=cut)
+    sizes = ", ".join(str(len(part.velocities)) for part in model.topology.subsystems)
+    assert f"{model.counts.total} ({sizes})" == told
+    (row,) = (line for line in (ROOT / "docs/subsystems.md").read_text().splitlines() if line.startswith(f"| `{name}`"))
+    assert told in row

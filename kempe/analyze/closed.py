@@ -59,7 +59,7 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
     if isinstance(a, dict):
         a = completed(model, q, v, a, p)
     elif check:
-        _check_accelerations(model, q, v, a, p)
+        check_accelerations(model, q, v, a, p)
 
     if model.formulation == "denoc" and weights is None and bounds is None:
         tau, fit = model.call("inverse_dynamics", q, v, a, p=p)
@@ -97,7 +97,8 @@ def efforts(model: Model, q, v, a, p, found, weights, bounds) -> np.ndarray:
     rest = np.setdiff1d(np.arange(len(w)), freer)
     tau = np.empty((len(w), model.nu))
     tau[freer] = [found[row] for row in freer]
-    tau[rest] = shared(model, w[rest], needed[rest], lambda: strong()[rest], weights, bounds)
+    if len(rest):
+        tau[rest] = shared(model, w[rest], needed[rest], lambda: strong()[rest], weights, bounds)
     return tau
 
 
@@ -113,7 +114,7 @@ def completed(model: Model, q, v, a: dict, p=None) -> np.ndarray:
         )
     wanted = np.array([float(x) for x in a.values()])[known.order]
     found = accelerations(model, known, np.asarray(q, dtype=float), np.asarray(v, dtype=float), wanted, p)
-    _check_accelerations(model, q, v, found, p)
+    check_accelerations(model, q, v, found, p)
     return found
 
 
@@ -229,7 +230,8 @@ def check_closed(model: Model, q, v, p=None) -> None:
         )
 
 
-def _check_accelerations(model: Model, q, v, a, p) -> None:
+def check_accelerations(model: Model, q, v, a, p) -> None:
+    """Refuses accelerations that open loops."""
     off = np.einsum("...ij,...j->...i", model.closure(q, p=p)[1], np.asarray(a, dtype=float)) - model.loop_bias(
         q, v, p=p
     )

@@ -33,6 +33,7 @@ class Info:
     undetermined: list[str] | None
     spins: list[str]
     cut: dict[str, str]
+    subsystems: list[list[str]]
     formulation: str
     why: str
     independent: list[str]
@@ -81,6 +82,7 @@ def info(subject: Subject, folder: Path) -> Info:
         undetermined=list(moves.undetermined) if moves else None,
         spins=list(moves.spins) if moves else [],
         cut={loop.joint.name: loop.reason for loop in found.loops},
+        subsystems=[list(part.bodies) for part in found.subsystems],
         formulation=model.formulation,
         why=model.why if moves else "nothing could be assembled to choose coordinates by",
         independent=[model.v_names[k] for k in model.choice.independent] if loops and moves else [],
@@ -129,6 +131,9 @@ def _lines(found: Info) -> list[tuple[str, str]]:
         ("v", "as q" if found.v == found.q else _listed(found.v)),
         ("u", _listed(found.u) or "none: no joint has actuated=True"),
     ]
+    if found.loops:
+        parts = (f"{k} {_listed(bodies)}" for k, bodies in enumerate(found.subsystems, start=1))
+        lines.insert(6, ("subsystems", "; ".join(parts)))
     if found.undetermined:
         lines.insert(5, ("reactions", f"not unique: {_listed(found.undetermined)}"))
     if found.spins:

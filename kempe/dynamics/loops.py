@@ -44,19 +44,11 @@ def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
     out = []
     for loop in tree.topology.loops:
         ends = [joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
-        above_a, above_b = (_chain(tree, end.link) for end in ends)
+        above_a, above_b = (tree.topology.chain(end.link)[::-1] for end in ends)
         on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))
         a, b = (at_place(found, end) for end in ends)
         out.append(Loop(loop.joint.type, a, b, on_a, on_b, tuple(ends)))
     return out
-
-
-def _chain(tree: Tree, link: int) -> list[int]:
-    found = []
-    while link >= 0:
-        found.append(link)
-        link = tree.parents[link]
-    return found
 
 
 def wrenches(loop: Loop, size: Scalar, own: bool = False) -> list[tuple[Vector, Vector]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kempe.analyze.equilibrium import Equilibrium
     from kempe.analyze.linearize import Linearization
     from kempe.analyze.reactions import Reactions
+    from kempe.analyze.subsystems import Inverse
     from kempe.control.motion import Motion
     from kempe.dynamics.partition import Choice
     from kempe.results.trajectory import Trajectory
@@ -116,6 +117,14 @@ class Dynamics(Loops, ABC):
                 "not actuated; generalized_forces gives what every freedom would need"
             )
         return full[..., self.driven]
+
+    def inverse_by_subsystems(self, q, v, a, p=None) -> "Inverse":
+        """Efforts and multipliers of one state as `inverse_dynamics` and `multipliers` give them, solved for one
+        subsystem after the other (paper 2, section 2.2), with words on which could be and which were solved together;
+        a as for `inverse_dynamics`."""
+        from kempe.analyze.subsystems import inverse_by_subsystems
+
+        return inverse_by_subsystems(self, q, v, a, p)  # type: ignore[arg-type]
 
     def reactions(self, q, v, tau=None, a=None, p=None) -> "Reactions":
         """What every joint exerts on its second body, [moment; force] at marker b in its axes, by joint name:

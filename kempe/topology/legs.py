@@ -56,20 +56,15 @@ class Legs:
 def legs(topology: Topology) -> Legs:
     """The legs of a mechanism; raises where it is built otherwise."""
     graph, group = _rigid(topology)
-    name = topology.mechanism.name
-    if not topology.loops:
-        raise MechanismError(
-            f"denoc: {name!r} is a tree; denoc is for platforms on legs, so give formulation='udu' or 'auto'"
-        )
     ground = group[topology.mechanism.ground]
     platform = _platform(topology, graph, ground)
     root = -1 if platform == ground else next(k for k, t in enumerate(topology.tree) if group[t.child] == platform)
     while root >= 0 and group[topology.tree[root].parent] == platform:
         root = topology.parents[root]
-    whole = _chain(topology, root)
+    whole = topology.chain(root)
     found = [_leg(topology, whole, (), None, True)] if root >= 0 else []
     for number, loop in enumerate(topology.loops):
-        a, b = (_chain(topology, topology.parent_of[marker.body]) for marker in (loop.joint.a, loop.joint.b))
+        a, b = (topology.chain(topology.parent_of[marker.body]) for marker in (loop.joint.a, loop.joint.b))
         far_is_b = root < 0 or root in b
         near, far = (a, b) if far_is_b else (b, a)
         behind = far[far.index(root) + 1 :] if root >= 0 else far
@@ -185,12 +180,3 @@ def _rigid(topology: Topology) -> tuple[nx.MultiGraph, dict]:
 
 def _bodies(graph: nx.MultiGraph, node: int) -> str:
     return " + ".join(graph.nodes[node]["bodies"])
-
-
-def _chain(topology: Topology, number: int) -> tuple[int, ...]:
-    """Joints of the tree from the ground to this one."""
-    found: list[int] = []
-    while number >= 0:
-        found.append(number)
-        number = topology.parents[number]
-    return tuple(reversed(found))

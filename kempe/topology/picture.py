@@ -1,10 +1,12 @@
-"""The graph of a mechanism, drawn: bodies in rows by their distance from the ground."""
+"""The graph of a mechanism, drawn with bodies in rows by their distance from the ground; and the blocks that follow."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kempe.topology.tree import Topology
+
+LISTED = 20  # subsystems named below a picture of blocks
 
 
 def draw(topology: "Topology", path: Path) -> Path:
@@ -42,5 +44,48 @@ def draw(topology: "Topology", path: Path) -> Path:
     axes.set(title=f"{m.name}: tree (full), loop joints (broken), * actuated", xlim=(-0.5, len(rows) - 0.5))
     axes.set_ylim(0, max(map(len, rows.values())))
     axes.axis("off")
+    figure.savefig(path, dpi=130)
+    return path
+
+
+def draw_blocks(topology: "Topology", path: Path) -> Path:
+    """Writes a PNG, SVG or PDF of the blocks of J and of the GICM, a colour for each subsystem; its path."""
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    parts = topology.subsystems
+    rows, columns = max(1, len(parts.loops)), max(1, len(parts))
+    entry = max(0.25, min(0.75, 16 / (rows + columns)))  # of one block, in inches
+    listed = [f"{part.number} ({part.kind}): {', '.join(part.bodies)}" for part in parts[:LISTED]]
+    listed += [f"and {columns - LISTED} more"] * (columns > LISTED)
+    size = entry * (columns + rows) + 4.0, entry * rows + 1.8 + 0.17 * len(listed)
+    figure = Figure(figsize=size, layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(columns, rows))
+
+    def block(axes: Axes, row: int, column: int, numbers: tuple[int, ...], text: str) -> None:
+        """A square in as many stripes as subsystems it is made of."""
+        for k, number in enumerate(numbers):
+            place, width = (column - 0.46 + 0.92 * k / len(numbers), row - 0.46), 0.92 / len(numbers)
+            axes.add_patch(Rectangle(place, width, 0.92, color=f"C{number - 1}", alpha=0.35, lw=0))
+        if entry > 0.4:
+            axes.annotate(text, (column, row), ha="center", va="center", fontsize=8)
+
+    for i, passed in enumerate(parts.through):
+        for number in passed:
+            block(left, i, number - 1, (number,), f"J{i + 1},{number}")
+        for k, numbers in enumerate(parts.gicm_pattern[i]):
+            block(right, i, k, numbers, " + ".join(map(str, numbers)))
+    left.set_title("J: loops over subsystems", fontsize=9)
+    right.set_title("GICM: loops over loops", fontsize=9)
+    left.set_xticks(range(columns), [str(part.number) for part in parts], fontsize=8)
+    left.set_yticks(range(len(parts.loops)), parts.loops, fontsize=8)
+    right.set_xticks(range(len(parts.loops)), parts.loops, fontsize=8, rotation=30, ha="right", rotation_mode="anchor")
+    right.set_yticks([])
+    for axes, count in ((left, columns), (right, rows)):
+        axes.set(xlim=(-0.5, count - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
+        axes.tick_params(length=0)
+    figure.supxlabel("\n".join(listed), fontsize=8, x=0.02, ha="left")
+    figure.suptitle(f"{topology.mechanism.name}: blocks by the subsystems they are made of", fontsize=10)
     figure.savefig(path, dpi=130)
     return path

@@ -26,8 +26,10 @@ import networkx as nx
 
 from kempe.errors import TopologyError
 from kempe.mechanism.bodies import Body
-from kempe.mechanism.joints import Fixed, Helical
+from kempe.mechanism.joints import Fixed
 from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.topology.cuts import improved, nearly, stays, together, work
+from kempe.topology.subsystems import Subsystems, subsystems
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +85,29 @@ class Topology:
         """For every tree joint the number of the one that carries its parent, -1 on the ground."""
         return tuple(self.parent_of[t.parent] for t in self.tree)
 
+    def chain(self, number: int) -> tuple[int, ...]:
+        """Numbers of the tree's joints from the ground to this one."""
+        found: list[int] = []
+        while number >= 0:
+            found.append(number)
+            number = self.parents[number]
+        return tuple(reversed(found))
+
     @cached_property
-    def subsystems(self) -> tuple[tuple[str, ...], ...]:
-        """Bodies that hang together on the tree without the ground, by name."""
-        groups: dict[int, list[str]] = {}
-        root: list[int] = []
-        for k, parent in enumerate(self.parents):
-            root.append(k if parent < 0 else root[parent])
-            groups.setdefault(root[k], []).append(self.tree[k].child.name)
-        return tuple(tuple(names) for names in groups.values())
+    def subsystems(self) -> Subsystems:
+        """What the tree falls into without the ground, and how loops pass through that."""
+        return subsystems(self)
+
+    @cached_property
+    def small_cuts(self) -> tuple[str, ...]:
+        """Joints to cut for small blocks, `m.compile(cut=m.topology().small_cuts)`; those that are cut where no others
+        are better."""
+        return improved(self, work, work, lambda cut: topology(self.mechanism, cut))
+
+    @cached_property
+    def determinate_cuts(self) -> tuple[str, ...]:
+        """Joints to cut so that inverse dynamics solves as few subsystems together as can be found, as paper 2 does."""
+        return improved(self, together, nearly, lambda cut: topology(self.mechanism, cut))
 
     def explain(self) -> str:
         """The tree and the loops in words."""
@@ -109,8 +125,8 @@ class Topology:
         for loop in self.loops:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
-        if len(self.subsystems) > 1:
-            lines.append(f"subsystems: {'; '.join(', '.join(names) for names in self.subsystems)}")
+        if self.loops or len(self.subsystems) > 1:
+            lines.append(self.subsystems.explain())
         return "\n".join(lines)
 
     def picture(self, path: str | Path) -> Path:
@@ -118,6 +134,12 @@ class Topology:
         from kempe.topology.picture import draw
 
         return draw(self, Path(path))
+
+    def picture_of_blocks(self, path: str | Path) -> Path:
+        """Draws which blocks of J and of the GICM do not vanish, and the subsystems they are made of (paper 2)."""
+        from kempe.topology.picture import draw_blocks
+
+        return draw_blocks(self, Path(path))
 
 
 def topology(mechanism: Mechanism, cut: Iterable[str] = ()) -> Topology:
@@ -192,19 +214,6 @@ def _body_reason(joint: Joint, weld: Joint) -> str:
     return (
         f"every joint of the loop must stay in the tree ({joint.name} {stays(joint)}), so {body} is cut in two halves"
     )
-
-
-def stays(joint: Joint) -> str | None:
-    """Why a joint must stay in the tree, or None."""
-    reasons = (
-        ("is a screw", joint.type is Helical),
-        ("is actuated", any(joint.actuated)),
-        ("has armature", any(joint.armature)),
-        ("has stiffness", any(joint.stiffness)),
-        ("has damping", any(joint.damping)),
-        ("has limits", any(limit is not None for limit in joint.limits)),
-    )
-    return next((words for words, holds in reasons if holds), None)
 
 
 def _graph(mechanism: Mechanism) -> nx.MultiGraph:

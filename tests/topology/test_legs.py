@@ -103,7 +103,7 @@ def test_welded_bodies_are_one():
     [
         ("delta", "more than one body of 'delta' carries three joints or more .*arm1.* loops inside a leg"),
         ("excavator", "several platforms; give formulation='partition'"),
-        ("puma", "'puma' is a tree; denoc is for platforms on legs, so give formulation='udu'"),
+        ("puma", "formulation 'denoc' is for closed loops, and 'puma' has no closed loops; give auto or udu"),
         ("stephenson", "leg pivot - B of 'stephenson' has no actuated freedom, and denoc takes one in each leg"),
     ],
 )

@@ -1,0 +1,49 @@
+"""Whether a mechanism moves in a plane, by the directions of its joints' axes alone.
+
+A plane has one normal. It is the same direction on both sides of a joint, seen in the axes of its markers: hinges and
+planar joints turn about it, sliders go across it, welds keep it. So one hinge gives it for all bodies, and every joint
+must agree.
+"""
+
+import networkx as nx
+import numpy as np
+
+from kempe.mechanism.bodies import Body
+from kempe.mechanism.joints import Fixed, Planar, Prismatic, Revolute
+from kempe.mechanism.mechanism import Joint, Mechanism
+
+CLOSE = 1e-9  # of unit vectors
+
+
+def in_plane(mechanism: Mechanism) -> bool:
+    """Whether all bodies move parallel to one plane, whatever the lengths."""
+    first = next((joint for joint in mechanism.joints if joint.type in (Revolute, Planar)), None)
+    if first is None:
+        return False
+    graph = nx.MultiGraph()
+    for joint in mechanism.joints:
+        graph.add_edge(joint.a.body, joint.b.body, joint=joint)
+    normals = {first.a.body: first.a.rotation @ _axis(first)}  # in the axes of each body
+    for before, after in nx.bfs_edges(graph, first.a.body):
+        joint: Joint = graph.edges[before, after, 0]["joint"]
+        normals[after] = _other(joint, before, normals[before])
+    return all(_agrees(joint, normals) for joint in mechanism.joints)
+
+
+def _axis(joint: Joint) -> np.ndarray:
+    return joint.axes[0] / np.linalg.norm(joint.axes[0])
+
+
+def _other(joint: Joint, body: Body, normal: np.ndarray) -> np.ndarray:
+    """A normal on one body of a joint, in the axes of the other one."""
+    near, far = (joint.a, joint.b) if joint.a.body is body else (joint.b, joint.a)
+    return far.rotation @ near.rotation.T @ normal
+
+
+def _agrees(joint: Joint, normals: dict[Body, np.ndarray]) -> bool:
+    if np.linalg.norm(_other(joint, joint.a.body, normals[joint.a.body]) - normals[joint.b.body]) > CLOSE:
+        return False
+    if joint.type not in (Revolute, Planar, Prismatic):
+        return joint.type is Fixed
+    along = float(joint.a.rotation @ _axis(joint) @ normals[joint.a.body])
+    return abs(along) < CLOSE if joint.type is Prismatic else abs(along) > 1 - CLOSE
