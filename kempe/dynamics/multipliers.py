@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics.closure import ROWS
 from kempe.dynamics.kinematics import Frame, frames
 from kempe.dynamics.recursions import Factors
 from kempe.dynamics.tree import Tree
-from kempe.spatial.moves import wrench_back
+from kempe.spatial.moves import relative_pose, wrench_back
 from kempe.spatial.solving import Elimination, Sparse, pivots, solve_symmetric
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_one, is_zero, zeros
 
@@ -154,13 +155,20 @@ def _rows(tree: Tree, found: list[Frame], size: Scalar, kept: tuple[int, ...]) -
 
 
 def _felt(tree: Tree, factors: Factors, found: list[Frame], loop: loops.Loop, n: Vector, f: Vector) -> Felt:
-    """y of a row: its wrench on b, and back on a, handed on from link to link to the ground (32, 34 of paper 4)."""
+    """y of a row: its wrench on b, and back on a, handed on from link to link to the ground (32, 34 of paper 4).
+
+    Where places are held in all directions, each body is pulled at its own point of the cut: the two are one where the
+    loop is closed, and where it is not, this is what `loops.bias` says of their accelerations.
+    """
     carried: dict[int, tuple[Vector, Vector]] = {}
     for sign, place in ((1.0, loop.places[1]), (-1.0, loop.places[0])):
         if place.link >= 0:
             frame = found[place.link]
-            lever = n + cross(loop.b.position - frame.position, f)
-            own = sign * (frame.rotation.T @ lever), sign * (frame.rotation.T @ f)
+            moment, force = frame.rotation.T @ n, frame.rotation.T @ f
+            away = relative_pose(place.moves)[1]
+            if sign < 0 and len(ROWS[loop.kind].places) < 3:  # a's own axes hold b's point
+                away = frame.rotation.T @ (loop.b.position - frame.position)
+            own = sign * (moment + cross(away, force)), sign * force
             carried[place.link] = _added(carried.get(place.link), own)
     felt: Felt = {}
     while carried:

@@ -130,9 +130,11 @@ class Choices:
             return fit > NARROW and machine.m[at.H] > 1e-9 * max(1.0, abs(machine.t))
         old = machine.system.choice
         if old == choice:
-            # Nothing else is as good here: go on with less.
+            # Nothing else is as good here: by smaller steps to where something is, or on with less.
             machine.use(machine.system, scales(model, machine.p, choice, before))
-            machine.m[at.WEAK_BELOW] *= 0.1
+            machine.m[at.H] *= 0.5
+            if fit < BETTER * machine.m[at.WEAK_BELOW]:
+                machine.m[at.WEAK_BELOW] *= 0.1
             return True
         if self._coming is not None and self._tried is not None and fitness(model, self._tried, before) > fit / BETTER:
             choice = self._tried  # nearly as good, and begun already
