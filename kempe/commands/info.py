@@ -101,8 +101,9 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 def _next(subject: Subject, assembled: bool) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
     again = [f"kempe run {word}"] * assembled + [f"kempe counts {word}"]
-    studies = {"puma": "kempe reproduce 4", "four-bar": "kempe reproduce 1", "five-bar": "kempe reproduce 1"}
-    return again + [study for name, study in studies.items() if subject.entry and subject.entry.name == name]
+    papers = {"four-bar": 1, "five-bar": 1, "carpet-scraper": 2, "3-rrr": 2, "excavator": 2, "puma": 4}
+    paper = papers.get(subject.entry.name) if subject.entry else None
+    return again + [f"kempe reproduce {paper}"] * (paper is not None)
 
 
 def show(found: Info, console: Console) -> None:

@@ -186,6 +186,19 @@ def run_of_motors(model: Model, q: np.ndarray):
     return replace(found, rows=tuple(map(int, kept)), dependent=dependent, independent=wanted, scales=(1.0, 1.0))
 
 
+def test_a_run_that_is_offered_no_better_coordinates_ends(monkeypatch):
+    """It must not try the same step for ever."""
+    model = ENTRIES["five-bar"].build().compile()
+    start = five_bar_start(model)
+    free = run_of_motors(model, start.q)
+    model.__dict__["choice"] = free
+    monkeypatch.setattr(choices, "best_at", lambda *_: (free, 0.5))
+    monkeypatch.setattr(choices.Choices, "_survives", lambda *_: True)
+    run = model.simulate(start, 3.0, limits="ignore")
+    assert run.outcome.kind == "step too small"
+    assert 1.3 < run.end < 1.34
+
+
 # ---- drift ----------------------------------------------------------------------------------------------
 
 

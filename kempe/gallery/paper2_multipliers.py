@@ -1,0 +1,257 @@
+"""Multipliers as paper 2 prints them, on matrices that are given: of the system (10, 12) and of subsystems (19-25, 53).
+
+The same lines run on numbers, on numbers with every operation of dense matrices counted, and on symbols, whose zeros a
+trace leaves out.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from kempe.compiler.count import count
+from kempe.compiler.trace import trace
+from kempe.model.model import Model
+from kempe.spatial.solving import solve_symmetric
+from kempe.spatial.vectors import from_sx, to_sx
+
+ZERO = 1e-12  # of blocks of J, whose entries are of the size of 1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """I vdot = phi + J^T lam and J vdot = gamma, subsystem after subsystem and loop after loop.
+
+    loops, subsystems: rows of J and columns that belong to each. pattern (loops, subsystems): where J has blocks.
+    """
+
+    inertia: np.ndarray
+    rows: np.ndarray
+    phi: np.ndarray
+    gamma: np.ndarray
+    loops: tuple[slice, ...]
+    subsystems: tuple[slice, ...]
+    pattern: np.ndarray
+
+
+def columns_of(model: Model) -> list[list[int]]:
+    """Places in v of each subsystem: of what one child of the ground carries."""
+    return [list(part.velocities) for part in model.topology.subsystems]
+
+
+def rows_of(model: Model) -> list[list[int]]:
+    """Rows of J that each loop keeps, those of others left out."""
+    found, first = [], 0
+    for loop in model.topology.loops:
+        last = first + 6 - len(loop.joint.type.v_names)
+        found.append(sorted(row for row in model.choice.rows if first <= row < last))
+        first = last
+    return found
+
+
+def pattern(model: Model, q: np.ndarray) -> np.ndarray:
+    """Where J has blocks (loops, subsystems) at some of these states (n, nq), by numbers (14, 26, 37)."""
+    largest = np.abs(model.loop_rows(q)).max(axis=0)
+    return np.array(
+        [[largest[np.ix_(rows, columns)].max() > ZERO for columns in columns_of(model)] for rows in rows_of(model)]
+    )
+
+
+def _slices(groups: list[list[int]]) -> tuple[slice, ...]:
+    ends = np.cumsum([0, *map(len, groups)]).tolist()
+    return tuple(slice(a, b) for a, b in pairwise(ends))
+
+
+def problems(model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> list[Problem]:
+    """At closed states (n, nq) and (n, nv) with efforts (n, nv); multipliers come in the order of `kept`.
+
+    gamma is J vdot of whatever accelerations keep the loops closed: here those of the model.
+    """
+    blocks, groups, rows = pattern(model, q), columns_of(model), kept(model)
+    order = [k for columns in groups for k in columns]
+    inertia, jacobian = model.mass_matrix(q)[:, order][:, :, order], model.loop_rows(q)[:, rows][:, :, order]
+    phi = (tau - model.bias(q, v))[:, order]
+    vdot = model.call("forward_dynamics", q, v, tau)[0][:, order]
+    gamma = np.einsum("nij,nj->ni", jacobian, vdot)
+    places = _slices(rows_of(model)), _slices(groups)
+    return [Problem(*each, *places, blocks) for each in zip(inertia, jacobian, phi, gamma, strict=True)]
+
+
+def kept(model: Model) -> list[int]:
+    """All rows of J that are kept, loop by loop."""
+    return [row for rows in rows_of(model) for row in rows]
+
+
+# ---- what matrices are reckoned with -----------------------------------------------------------------------
+
+
+class Numbers:
+    """NumPy: a solve is Gaussian elimination, as MATLAB's mldivide is."""
+
+    def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a^-1 b."""
+        return np.linalg.solve(a, b)
+
+    def times(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a b."""
+        return a @ b
+
+    def plus(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a + b."""
+        return a + b
+
+    def minus(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a - b."""
+        return a - b
+
+
+class Counted(Numbers):
+    """Numbers, with multiplications, divisions and additions of dense matrices counted, zeros and symmetry unseen.
+
+    Elimination of n x n with k right-hand sides: a division for every factor, a multiplication and a subtraction for
+    every entry changed; then back. A product (a x b)(b x c): abc multiplications, a (b - 1) c additions.
+    """
+
+    def __init__(self):
+        """With nothing counted yet."""
+        self.operations = 0
+
+    def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a^-1 b."""
+        n, k = len(a), b.shape[1]
+        self.operations += sum(i + 2 * i * (i + k) for i in range(n)) + k * n * n
+        return super().solve(a, b)
+
+    def times(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a b."""
+        rows, inner, columns = *a.shape, b[0].size
+        self.operations += rows * columns * (2 * inner - 1)
+        return super().times(a, b)
+
+    def plus(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a + b."""
+        self.operations += a.size
+        return super().plus(a, b)
+
+    def minus(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a - b."""
+        self.operations += a.size
+        return super().minus(a, b)
+
+
+class Symbols(Numbers):
+    """Entries are symbols or exact zeros; matrices that are solved with are symmetric."""
+
+    def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a^-1 b."""
+        return solve_symmetric(a, b)
+
+
+NUMBERS = Numbers()
+
+# ---- the ways ----------------------------------------------------------------------------------------------
+
+
+def whole(p: Problem) -> np.ndarray:
+    """Multipliers from (10), solved as one system."""
+    n, m = len(p.phi), len(p.gamma)
+    matrix = np.block([[p.inertia, p.rows.T], [p.rows, np.zeros((m, m))]])
+    return -np.linalg.solve(matrix, np.concatenate([p.phi, p.gamma]))[n:]
+
+
+def by_system(p: Problem, by: Numbers = NUMBERS) -> np.ndarray:
+    """(12): with the inertia of the whole system; (48), which A.3 finds by eliminating (10), is the same."""
+    solved = by.solve(p.inertia, np.column_stack([p.rows.T, p.phi]))
+    found = by.times(p.rows, solved)  # J I^-1 J^T and J I^-1 phi
+    return by.solve(found[:, :-1], by.minus(p.gamma, found[:, -1])[:, None])[:, 0]
+
+
+def by_subsystems(p: Problem, by: Numbers = NUMBERS) -> np.ndarray:
+    """(19-25), then (34-36) or (45, 46): with the inertia of one subsystem after the other, and loop by loop."""
+    gicm: dict[tuple[int, int], np.ndarray] = {}
+    psi = [p.gamma[rows] for rows in p.loops]
+    for j, columns in enumerate(p.subsystems):
+        through = np.flatnonzero(p.pattern[:, j]).tolist()
+        blocks = {i: p.rows[p.loops[i], columns] for i in through}
+        solved = _solved(by, p.inertia[columns, columns], [blocks[i].T for i in through], p.phi[columns])  # (20)
+        for r in through:
+            psi[r] = by.minus(psi[r], by.times(blocks[r], solved[-1]))  # (25)
+            for s, part in zip(through, solved, strict=False):
+                if s <= r:
+                    more = by.times(blocks[r], part)
+                    gicm[r, s] = by.plus(gicm[r, s], more) if (r, s) in gicm else more  # (25)
+    return _eliminated(gicm, psi, by)
+
+
+def _solved(by: Numbers, matrix: np.ndarray, blocks: list[np.ndarray], last: np.ndarray) -> list[np.ndarray]:
+    """Matrix^-1 times each of these blocks, and times a vector, in one solve."""
+    solved = by.solve(matrix, np.column_stack([*blocks, last]))
+    ends = np.cumsum([block.shape[1] for block in blocks]).tolist()
+    return [*np.split(solved[:, :-1], ends[:-1], axis=1), solved[:, -1]] if blocks else [solved[:, -1]]
+
+
+def _eliminated(gicm: dict[tuple[int, int], np.ndarray], psi: list[np.ndarray], by: Numbers) -> np.ndarray:
+    """Multipliers from the blocks of (23) below and on the diagonal."""
+    steps = []
+    for r in range(len(psi)):
+        after = [s for s in range(r + 1, len(psi)) if (s, r) in gicm]
+        solved = _solved(by, gicm[r, r], [gicm[s, r].T for s in after], psi[r])
+        for s in after:
+            psi[s] = by.minus(psi[s], by.times(gicm[s, r], solved[-1]))  # Psi~
+            for t, part in zip(after, solved, strict=False):
+                if t <= s:
+                    less = by.times(gicm[s, r], part)
+                    gicm[s, t] = by.minus(gicm[s, t] if (s, t) in gicm else 0 * less, less)  # I~
+        steps.append((after, solved))
+    lam: dict[int, np.ndarray] = {}
+    for r in reversed(range(len(psi))):
+        after, solved = steps[r]
+        lam[r] = solved[-1]
+        for s, part in zip(after, solved, strict=False):
+            lam[r] = by.minus(lam[r], by.times(part, lam[s]))
+    return np.concatenate([lam[r] for r in range(len(psi))])
+
+
+def by_blocks(p: Problem) -> np.ndarray:
+    """Appendix A.5: (10) written with subsystems (53), brought block by block to (54), and back by (55, 56)."""
+    n, m = len(p.phi), len(p.gamma)
+    matrix = np.block([[p.inertia, p.rows.T], [p.rows, np.zeros((m, m))]])
+    right = np.concatenate([p.phi, p.gamma])
+    blocks = [*p.subsystems, *(slice(n + rows.start, n + rows.stop) for rows in p.loops)]
+    for k, pivot in enumerate(blocks):
+        for below in blocks[k + 1 :]:
+            factor = np.linalg.solve(matrix[pivot, pivot].T, matrix[below, pivot].T).T
+            matrix[below] -= factor @ matrix[pivot]
+            right[below] -= factor @ right[pivot]
+    found = np.zeros(n + m)
+    for pivot in reversed(blocks):
+        found[pivot] = np.linalg.solve(matrix[pivot, pivot], right[pivot] - matrix[pivot] @ found)
+    return -found[n:]
+
+
+# ---- operations --------------------------------------------------------------------------------------------
+
+
+def dense(p: Problem, way) -> int:
+    """Operations of one of the ways as printed, matrices taken as full."""
+    by = Counted()
+    way(p, by)
+    return by.operations
+
+
+def traced(p: Problem, way) -> int:
+    """Operations of the same lines traced: entries that are zero here cost nothing, equal ones are found once."""
+    lower = np.argwhere(np.tril(np.abs(p.inertia) > ZERO))
+    filled = np.argwhere(np.abs(p.rows) > ZERO)
+
+    def program(inertia, rows, phi, gamma):
+        symbols = np.zeros_like(p.inertia, dtype=object), np.zeros_like(p.rows, dtype=object)
+        for (i, j), x in zip(lower, from_sx(inertia), strict=True):
+            symbols[0][i, j] = symbols[0][j, i] = x
+        for (i, j), x in zip(filled, from_sx(rows), strict=True):
+            symbols[1][i, j] = x
+        posed = replace(p, inertia=symbols[0], rows=symbols[1], phi=from_sx(phi), gamma=from_sx(gamma))
+        return to_sx(way(posed, Symbols()))
+
+    sizes = {"inertia": len(lower), "rows": len(filled), "phi": len(p.phi), "gamma": len(p.gamma)}
+    return count(trace(program, sizes)).total
