@@ -66,7 +66,7 @@ def whole_runs(report: Report, cases: tuple[Case, ...]) -> None:
     report.table("table3", f"Table 3. Ours: median of {REPEATS} runs in turn, ode45's method", header, rows)
     report.say(
         "Ratios are what can be compared: between the paper's MATLAB of 2014 and compiled programs lie three orders of "
-        "magnitude. The number of evaluations differs, for the scraper's forced run by much, as sslm continues states "
+        "magnitude. The number of evaluations differs a little, as sslm continues states "
         "that are not exactly closed, within a step, in another way (see above). Where a free run "
         "leaves the coordinates it began with, choosing others takes most of its time, by any formulation."
     )
