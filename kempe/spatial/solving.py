@@ -108,6 +108,7 @@ class Sparse:
         for (i, j), x in entries.items():
             work[i][j] = work[j][i] = x
         self._order: list[int] = []
+        self._inverse: dict[int, Scalar] = {}
         self._below: list[dict[int, Scalar]] = [{} for _ in range(size)]
         found, left = {}, set(range(size))
         while left:
@@ -116,16 +117,15 @@ class Sparse:
             self._order.append(k)
             pivot = work[k].pop(k)
             found[k] = pivot
-            inverse = 1.0 / pivot
+            self._inverse[k] = 1.0 / pivot
             for i, x in work[k].items():
-                self._below[k][i] = x * inverse
+                self._below[k][i] = x * self._inverse[k]
                 del work[i][k]
             others = list(work[k].items())
             for at, (i, x) in enumerate(others):
                 for j, _ in others[: at + 1]:
                     less = self._below[k][j] * x
                     work[i][j] = work[j][i] = work[i][j] - less if j in work[i] else -less
-        self._inverse = {k: 1.0 / pivot for k, pivot in found.items()}
         self.pivots = array(found[k] for k in range(size))
 
     def solve(self, b: Vector) -> Vector:
