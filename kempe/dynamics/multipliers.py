@@ -37,11 +37,10 @@ Felt = dict[int, Vector]  # by the number of a link, what its joint feels of a w
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Accelerations, multipliers of the rows that were kept, and the pivots: of the loops, and of inertia."""
+    """Accelerations, multipliers of the rows that were kept, and the pivots of inertia."""
 
     vdot: Vector
     lam: Vector
-    loops: Vector
     inertia: Vector
 
 
@@ -51,14 +50,14 @@ class Solution:
 def augmented(
     tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float = 0.0
 ) -> Solution:
-    """Accelerations and multipliers together; what the loops' rows are divided by comes after inertia (10)."""
+    """Accelerations and multipliers together, inertia before loops (10)."""
     inertia, jacobian, phi, gamma = _system(tree, q, v, tau, size, rows, pull)
     nv, count = tree.topology.nv, len(rows)
     matrix = np.zeros((nv + count, nv + count), dtype=object)
     matrix[:nv, :nv], matrix[:nv, nv:], matrix[nv:, :nv] = inertia, jacobian.T, jacobian
     whole = Elimination(matrix)
     found = whole.solve(np.concatenate([phi, gamma]))
-    return Solution(found[:nv], array(-x for x in found[nv:]), array(-x for x in whole.pivots[nv:]), whole.pivots[:nv])
+    return Solution(found[:nv], array(-x for x in found[nv:]), whole.pivots[:nv])
 
 
 def slm(
@@ -69,7 +68,7 @@ def slm(
     solved = solve_symmetric(inertia, np.column_stack([jacobian.T, phi]))  # I^-1 [J^T, phi]
     gicm = jacobian @ solved[:, :-1]
     lam = solve_symmetric(gicm, (gamma - jacobian @ solved[:, -1])[:, None])[:, 0]  #                          (12)
-    return Solution(solved[:, -1] + solved[:, :-1] @ lam, lam, pivots(gicm), pivots(inertia))  #               (11)
+    return Solution(solved[:, -1] + solved[:, :-1] @ lam, lam, pivots(inertia))  #               (11)
 
 
 def _system(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float):
@@ -105,7 +104,7 @@ def sslm(
     held = Held(tree, factors, found, size, rows)
     lam = held.gicm.solve(drift[list(rows)])  #                                                                (23)
     vdot = recursions.accelerations(tree, factors, base, d=held.pushed(lam, factors.d))[0]  #                  (19)
-    return Solution(np.concatenate(vdot), lam, held.gicm.pivots, np.concatenate(factors.pivots))
+    return Solution(np.concatenate(vdot), lam, np.concatenate(factors.pivots))
 
 
 class Held:

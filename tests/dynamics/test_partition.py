@@ -81,19 +81,25 @@ def apart(found, wanted) -> float:
     return float(np.abs(found - wanted).max(initial=0.0) / max(1.0, np.abs(wanted).max(initial=0.0)))
 
 
+def moves_as(model: Model, state: State, tau, found: Solved, bodies: Bodies) -> np.ndarray:
+    """Accelerations and reactions are those of single bodies; the former."""
+    vdot = model.forward_dynamics(state.q, state.v, tau)
+    own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
+    for joint, wanted in found.accelerations.items():
+        assert np.abs(own[joint] - wanted).max() < 1e-10 * _largest(found.accelerations), joint
+    for joint, wanted in found.reactions.items():
+        assert np.abs(reactions[joint] - wanted).max() < 1e-10 * _largest(found.reactions), joint
+        assert reactions.unique[joint] == (found.stressed[joint] < 1e-6)
+    assert bodies.unbalanced(own, reactions) < 1e-12
+    return vdot
+
+
 def check_single_bodies(name):
-    """Accelerations and reactions are those of single bodies."""
+    """At general states; so many others were met."""
     model, (general, special) = model_of(name), cases(name)
     assert len(special) == SPECIAL.get(name, 0)
     for state, tau, found, bodies in general:
-        vdot = model.forward_dynamics(state.q, state.v, tau)
-        own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
-        for joint, wanted in found.accelerations.items():
-            assert np.abs(own[joint] - wanted).max() < 1e-10 * _largest(found.accelerations), joint
-        for joint, wanted in found.reactions.items():
-            assert np.abs(reactions[joint] - wanted).max() < 1e-10 * _largest(found.reactions), joint
-            assert reactions.unique[joint] == (found.stressed[joint] < 1e-6)
-        assert bodies.unbalanced(own, reactions) < 1e-12
+        moves_as(model, state, tau, found, bodies)
 
 
 def check_many_at_once(name):
@@ -243,14 +249,7 @@ def test_a_branch_with_more_freedoms_moves_as_single_bodies_do():
         found = bodies.solve(dict(zip(model.u_names, tau, strict=True)))
         assert found.freedom == model.dof + 1
         assert not model.singularity(state.q).constraint.singular
-        vdot = model.forward_dynamics(state.q, state.v, tau)
-        own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
-        for joint, wanted in found.accelerations.items():
-            assert np.abs(own[joint] - wanted).max() < 1e-10 * _largest(found.accelerations), joint
-        for joint, wanted in found.reactions.items():
-            assert np.abs(reactions[joint] - wanted).max() < 1e-10 * _largest(found.reactions), joint
-            assert reactions.unique[joint] == (found.stressed[joint] < 1e-6)
-        assert bodies.unbalanced(own, reactions) < 1e-12
+        vdot = moves_as(model, state, tau, found, bodies)
         # The actuator rests here, so the least effort is none: alone, and among states of other branches.
         assert np.abs(model.inverse_dynamics(state.q, state.v, vdot)).max() < 1e-8
         with pytest.raises(StateError, match="has 2 freedoms and 1 actuators"):
