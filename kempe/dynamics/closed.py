@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from kempe.dynamics import derivatives, partition
+from kempe.dynamics import derivatives, multipliers, partition
 from kempe.dynamics.function import MATRICES, VECTOR, Function
 from kempe.spatial.vectors import array
 
@@ -13,6 +11,9 @@ if TYPE_CHECKING:
 
 
 def _closed_forward(eq: "Equations", tree, q, v, tau):
+    if eq.formulation in multipliers.WAYS:
+        found = eq.multiplied(tree, q, v, tau)
+        return found.vdot, found.fit
     vdot, pivots = eq.forward(tree, q, v, tau)
     assert eq.choice is not None
     return vdot, array([partition.fitness(eq.choice, pivots[: eq.loop_pivots])])
@@ -39,10 +40,7 @@ def _fitness(eq: "Equations", found: partition.Reduction):
 
 
 def _row_multipliers(eq: "Equations", tree, q, v, tau):
-    assert eq.choice is not None
-    lam = np.zeros(eq.sizes["lam"], dtype=object)
-    lam[list(eq.choice.rows)] = eq.multiplied(tree, q, v, tau).lam
-    return (array(lam),)
+    return (array(eq.all_rows(eq.multiplied(tree, q, v, tau).lam)),)
 
 
 FUNCTIONS = {

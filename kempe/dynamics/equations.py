@@ -123,11 +123,18 @@ class Equations:
         assert self.choice is not None
         return partition.reduce(tree, q, v, self.closure_size, self.choice, self.pull)
 
-    def multiplied(self, tree: Tree, q, v, tau) -> multipliers.Solution:
-        """Accelerations and multipliers, of the rows that were chosen."""
+    def multiplied(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline) -> multipliers.Solution:
+        """Accelerations and multipliers, of the rows that were chosen; `run` is for steps through subsystems."""
         assert self.choice is not None
-        way = multipliers.WAYS[self.formulation]
-        return way(tree, q, v, tau, self.closure_size, self.choice.rows, self.pull)
+        way, steps = multipliers.WAYS[self.formulation], {"run": run} if self.formulation == "sslm" else {}
+        return way(tree, q, v, tau, self.closure_size, self.choice.rows, self.pull, **steps)
+
+    def all_rows(self, lam: np.ndarray) -> np.ndarray:
+        """Multipliers of all rows from those of the rows that were chosen."""
+        assert self.choice is not None
+        out = np.zeros(self.sizes["lam"], dtype=object)
+        out[list(self.choice.rows)] = lam
+        return out
 
     def project(self, tree: Tree, q, v) -> tuple:
         """q and v on the loops, and the largest residual left."""

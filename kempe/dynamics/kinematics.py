@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics.tree import Place, PlacedSpring, Tree
-from kempe.spatial.moves import pose_along, twist_along
+from kempe.spatial.moves import Moves, pose_along, twist_along
 from kempe.spatial.vectors import (
     Matrix,
     Scalar,
@@ -55,9 +55,13 @@ def frames(tree: Tree, q: Vector, v: Vector) -> list[Frame]:
 
 def at_place(found: list[Frame], place: Place) -> Frame:
     """The frame of a marker."""
-    carrier = GROUND if place.link < 0 else found[place.link]
-    pose = pose_along(place.moves, carrier.rotation, carrier.position)
-    return Frame(*pose, *twist_along(place.moves, carrier.omega, carrier.velocity))
+    return frame_along(place.moves, GROUND if place.link < 0 else found[place.link])
+
+
+def frame_along(moves: Moves, carrier: Frame) -> Frame:
+    """The frame that moves lead to from another of the same body."""
+    pose = pose_along(moves, carrier.rotation, carrier.position)
+    return Frame(*pose, *twist_along(moves, carrier.omega, carrier.velocity))
 
 
 def world_twist(frame: Frame) -> Vector:

@@ -19,7 +19,7 @@ import numpy as np
 from kempe.dynamics.closure import ROWS, joint_place
 from kempe.dynamics.kinematics import GROUND, Frame, at_place, frames
 from kempe.dynamics.recursions import accelerated
-from kempe.dynamics.tree import Tree
+from kempe.dynamics.tree import Place, Tree
 from kempe.mechanism.joints import JointKind, Universal
 from kempe.spatial.moves import acceleration_along
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, zeros
@@ -29,14 +29,15 @@ WORLD = np.eye(3)
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A closure at a state: the frames it joins, and the joints of the tree on either side of it."""
+    """A closure at a state: the frames it joins, the joints of the tree on either side of it, and where its frames
+    are."""
 
     kind: type[JointKind]
     a: Frame
     b: Frame
-    on_a: tuple[int, ...]
-    on_b: tuple[int, ...]
-    places: tuple
+    on_a: tuple[int, ...] = ()
+    on_b: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
@@ -101,52 +102,60 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
 def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], base: Vector, size: Scalar) -> Vector:
     """gamma: what J vdot must be. moving: angular acceleration and acceleration of every link, in its axes, where vdot
     is zero and the ground is accelerated by `base`."""
+    ground = zeros(3), base
     out: list[Scalar] = []
     for loop in loops(tree, found):
-        (alpha_a, acc_a), (alpha_b, acc_b) = (_acceleration(place, found, moving, base) for place in loop.places)
-        rows, a, b = ROWS[loop.kind], loop.a, loop.b
-        turned = b.rotation @ alpha_b - a.rotation @ alpha_a
-        moved = b.rotation @ acc_b - a.rotation @ acc_a
-        spin_a, spin_b = a.rotation @ a.omega, b.rotation @ b.omega
-        spin = spin_b - spin_a
-        if len(rows.places) == 3:
-            out += [-x / size for x in moved]
-        elif rows.places:
-            # In a's axes, which turn: p'' less what is not relative to them.
-            away = b.position - a.position
-            rate = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
-            seen = moved - cross(a.rotation @ alpha_a, away) - cross(spin_a, cross(spin_a, away))
-            seen = seen - 2.0 * cross(spin_a, rate)
-            out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
-        if rows.locked:
-            out += [-x for x in turned]
-        elif loop.kind is Universal:
-            x, y = a.rotation[:, 0], b.rotation[:, 1]
-            normal = cross(y, x)
-            swings = 2.0 * dot(cross(spin_a, x), cross(spin_b, y))
-            swings = swings + dot(cross(spin_a, cross(spin_a, x)), y) + dot(x, cross(spin_b, cross(spin_b, y)))
-            out.append(-(dot(normal, turned) + swings))
-        elif rows.entries:
-            for n in (a.rotation[:, 1], -a.rotation[:, 0]):
-                out.append(-(dot(n, turned) + dot(cross(spin_a, n), spin)))
+        seen = []
+        for place in loop.places:
+            omega = GROUND.omega if place.link < 0 else found[place.link].omega
+            seen.append(acceleration_along(place.moves, omega, *(ground if place.link < 0 else moving[place.link])))
+        out += drift(loop, seen[0], seen[1], size)
     return array(out)
 
 
-def _acceleration(place, found: list[Frame], moving, base: Vector) -> tuple[Vector, Vector]:
-    if place.link < 0:
-        return acceleration_along(place.moves, GROUND.omega, zeros(3), base)
-    return acceleration_along(place.moves, found[place.link].omega, *moving[place.link])
+def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, Vector], size: Scalar) -> list[Scalar]:
+    """gamma of one closure, with angular acceleration and acceleration of its frames, each in its own axes."""
+    (alpha_a, acc_a), (alpha_b, acc_b) = moving_a, moving_b
+    rows, a, b = ROWS[loop.kind], loop.a, loop.b
+    turned = b.rotation @ alpha_b - a.rotation @ alpha_a
+    moved = b.rotation @ acc_b - a.rotation @ acc_a
+    spin_a, spin_b = a.rotation @ a.omega, b.rotation @ b.omega
+    spin = spin_b - spin_a
+    out: list[Scalar] = []
+    if len(rows.places) == 3:
+        out += [-x / size for x in moved]
+    elif rows.places:
+        # In a's axes, which turn: p'' less what is not relative to them.
+        away = b.position - a.position
+        rate = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
+        seen = moved - cross(a.rotation @ alpha_a, away) - cross(spin_a, cross(spin_a, away))
+        seen = seen - 2.0 * cross(spin_a, rate)
+        out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
+    if rows.locked:
+        out += [-x for x in turned]
+    elif loop.kind is Universal:
+        x, y = a.rotation[:, 0], b.rotation[:, 1]
+        normal = cross(y, x)
+        swings = 2.0 * dot(cross(spin_a, x), cross(spin_b, y))
+        swings = swings + dot(cross(spin_a, cross(spin_a, x)), y) + dot(x, cross(spin_b, cross(spin_b, y)))
+        out.append(-(dot(normal, turned) + swings))
+    elif rows.entries:
+        for n in (a.rotation[:, 1], -a.rotation[:, 0]):
+            out.append(-(dot(n, turned) + dot(cross(spin_a, n), spin)))
+    return out
 
 
 def slip(tree: Tree, found: list[Frame], size: Scalar) -> Vector:
     """J v: how fast the ends of every closure move apart along its rows."""
-    out = []
-    for loop in loops(tree, found):
-        a, b = loop.a, loop.b
-        spin = b.rotation @ b.omega - a.rotation @ a.omega
-        away = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(a.rotation @ a.omega, b.position - a.position)
-        out += [dot(n, spin) + dot(f, away) for n, f in wrenches(loop, size)]
-    return array(out)
+    return array(x for loop in loops(tree, found) for x in slipping(loop, size))
+
+
+def slipping(loop: Loop, size: Scalar) -> list[Scalar]:
+    """J v of one closure."""
+    a, b = loop.a, loop.b
+    spin = b.rotation @ b.omega - a.rotation @ a.omega
+    away = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(a.rotation @ a.omega, b.position - a.position)
+    return [dot(n, spin) + dot(f, away) for n, f in wrenches(loop, size)]
 
 
 def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vector, Vector]]:

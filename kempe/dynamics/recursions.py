@@ -156,7 +156,7 @@ def rnea(tree: Tree, q: Vector, v: Vector, vdot: Vector, external=None, run: Run
         tau[k], *more = run(handed_on, link, seen[k][0], *above, *wrenches[k], q[at.q], v[at.v], vdot[at.v])
         if parent >= 0:
             carried[parent] = run(added, link, *carried[parent], *more) if carried[parent] else more
-    return _joined(tau)
+    return joined(tau)
 
 
 def transmitted(tree: Tree, q: Vector, v: Vector, vdot: Vector, external) -> list[tuple[Vector, Vector]]:
@@ -227,17 +227,23 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
 def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:
     """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
     body."""
-    found = factorized(tree, *moving(tree, q, v, tau, external, run), run=run)
-    return _joined(accelerations(tree, found, -tree.gravity, run)[0]), _joined(found.pivots)
+    found = factorized(tree, *moving(tree, coasting(tree, q, v, run), q, v, tau, external, run), run=run)
+    return joined(accelerations(tree, found, -tree.gravity, run)[0]), joined(found.pivots)
 
 
-def moving(
-    tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline
-) -> tuple[list, list, list, list]:
-    """What the factorization goes through a tree in motion with: postures, bias accelerations, wrenches and efforts."""
+def coasting(tree: Tree, q: Vector, v: Vector, run: Run = inline) -> list[tuple[Vector, ...]]:
+    """What `outward` gives of every link."""
     out: list = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
         out.append(run(outward, link, zeros(3) if parent < 0 else out[parent][1], q[at.q], v[at.v]))
+    return out
+
+
+def moving(
+    tree: Tree, out: list[tuple[Vector, ...]], q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline
+) -> tuple[list, list, list, list]:
+    """What the factorization goes through a tree in motion with: postures, bias accelerations, wrenches and efforts;
+    `out` is what `coasting` gave."""
     phi = [
         run(joint_effort, link, q[at.q], v[at.v], tau[at.v])[0]
         for link, at in zip(tree.links, tree.joints, strict=True)
@@ -255,7 +261,7 @@ def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, list, list, list]
 
 def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
     """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
-    return _joined(accelerations(tree, factorized(tree, *resting(tree, q, phi)), zeros(3))[0])
+    return joined(accelerations(tree, factorized(tree, *resting(tree, q, phi)), zeros(3))[0])
 
 
 def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tuple[Vector, Vector]:
@@ -370,5 +376,6 @@ def unpacked(numbers: Vector) -> ArticulatedInertia:
     )
 
 
-def _joined(parts: Sequence[Vector]) -> Vector:
+def joined(parts: Sequence[Vector]) -> Vector:
+    """Vectors one after the other."""
     return np.concatenate(parts) if parts else zeros(0)

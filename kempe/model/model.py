@@ -184,7 +184,10 @@ class Model(Dynamics):
 
     def program(self, name: str) -> Program:
         """A function of this model as a program."""
-        return blocks.program(self.equations, name) or self._traced(self.casadi(name), self.equations.functions()[name])
+        described = self.equations.functions().get(name)
+        equations = self.chosen if described is not None and described.chosen else self.equations
+        found = blocks.program(equations, name)
+        return found or self._traced(self.casadi(name), self.equations.functions()[name])
 
     def kernel(self, name: str) -> Kernel:
         """A function of this model as native code."""

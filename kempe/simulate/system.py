@@ -149,12 +149,16 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
         found = {**given, **finish(q, v, pivots, c, p), "vdot": vdot}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
 
+    def watch(q):
+        return {"pivots": to_sx(equations.eliminated(equations.constant_tree, from_sx(q)).loops.pivots)}
+
     if not blocks.repeats(equations):
         return trace(whole, shapes, {"health": (), "fit": ()}, name="system")
-    rest = {"q": model.nq, "v": model.nv, "pivots": model.nv, "c": shapes["c"]}
+    rest = {"q": model.nq, "v": model.nv, "pivots": model.pivot_count, "c": shapes["c"]}
     return blocks.system(
         equations,
         trace(efforts, shapes, name="efforts"),
+        trace(watch, {"q": model.nq}, name="watch") if rows else None,
         trace(finish, rest, {"qdot": model.nq, "health": (), "fit": ()}, name="finish"),
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, is_zero
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, is_zero, larger, sqrt
 
 
 def factored(a: Matrix) -> tuple[Matrix, list]:
@@ -44,15 +44,19 @@ class Elimination:
     """A square matrix taken apart, a = L U with ones on the diagonal of L; its rows and columns are in the order to be
     eliminated in.
 
-    pivots: the diagonal of U, what the elimination divides by.
+    pivots: the diagonal of U, what the elimination divides by. begun: the diagonal as it was when some had been
+    eliminated.
     """
 
-    def __init__(self, a: Matrix):
-        """`a` over floats or symbols."""
+    def __init__(self, a: Matrix, begun: int = 0):
+        """`a` over floats or symbols; `begun`: how many are eliminated when the diagonal is looked at."""
         work = np.array(a, dtype=object)
         size = len(work)
+        self.begun = np.diagonal(work).copy()
         self._inverse: list[Scalar] = [1.0] * size
         for k in range(size):
+            if k == begun:
+                self.begun = np.diagonal(work).copy()
             self._inverse[k] = 1.0 / work[k, k]
             row = [j for j in range(k + 1, size) if not is_zero(work[k, j])]
             for i in range(k + 1, size):
@@ -94,48 +98,10 @@ class Elimination:
         return array(x)
 
 
-class Sparse:
-    """A positive definite matrix given by the entries of its lower half that are not zero, taken apart as L D L^T in an
-    order that fills in little (the row with the fewest others left is next).
-
-    entries: as they were given. pivots: D, by rows as they were given.
-    """
-
-    def __init__(self, entries: dict[tuple[int, int], Scalar], size: int):
-        """`entries` over floats or symbols, by row and column."""
-        self.entries = entries
-        work: list[dict[int, Scalar]] = [{} for _ in range(size)]
-        for (i, j), x in entries.items():
-            work[i][j] = work[j][i] = x
-        self._order: list[int] = []
-        self._inverse: dict[int, Scalar] = {}
-        self._below: list[dict[int, Scalar]] = [{} for _ in range(size)]
-        found, left = {}, set(range(size))
-        while left:
-            k = min(left, key=lambda row: (len(work[row]), row))
-            left.remove(k)
-            self._order.append(k)
-            pivot = work[k].pop(k)
-            found[k] = pivot
-            self._inverse[k] = 1.0 / pivot
-            for i, x in work[k].items():
-                self._below[k][i] = x * self._inverse[k]
-                del work[i][k]
-            others = list(work[k].items())
-            for at, (i, x) in enumerate(others):
-                for j, _ in others[: at + 1]:
-                    less = self._below[k][j] * x
-                    work[i][j] = work[j][i] = work[i][j] - less if j in work[i] else -less
-        self.pivots = array(found[k] for k in range(size))
-
-    def solve(self, b: Vector) -> Vector:
-        """a^-1 b."""
-        x = list(b)
-        for k in self._order:
-            for i, factor in self._below[k].items():
-                x[i] = x[i] - factor * x[k]
-        for k in reversed(self._order):
-            x[k] = x[k] * self._inverse[k]
-            for i, factor in self._below[k].items():
-                x[k] = x[k] - factor * x[i]
-        return array(x)
+def fitness(pivots: Vector, diagonal: Vector) -> Vector:
+    """How far from singular a positive definite matrix is, between 0 and 1: the root of the least part of an entry of
+    its diagonal that is left when it is divided by."""
+    most = 1.0
+    for pivot, entry in zip(pivots, diagonal, strict=True):
+        most = larger(most, abs(entry / pivot))
+    return array([1.0 / sqrt(most)])

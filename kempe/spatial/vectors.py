@@ -81,6 +81,11 @@ def sqrt(x: Scalar) -> Scalar:
     return ca.sqrt(x) if isinstance(x, ca.SX) else math.sqrt(x)
 
 
+def larger(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two."""
+    return ca.fmax(x, y) if isinstance(x, ca.SX) or isinstance(y, ca.SX) else max(x, y)
+
+
 def divided(x: Scalar, y: Scalar) -> Scalar:
     """x / y, and 0 where y is 0."""
     if isinstance(y, ca.SX):

@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 
 from kempe.analyze.choosing import choose_at, fitness
 from kempe.compiler.count import count
+from kempe.compiler.interpret import interpret
+from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics import recursions
-from kempe.dynamics.kinematics import frames
-from kempe.dynamics.multipliers import WAYS, Held
+from kempe.dynamics.held import Held, cuts_of, placed
+from kempe.dynamics.multipliers import WAYS
+from kempe.dynamics.recursions import inline
 from kempe.errors import MechanismError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
+from kempe.model import blocks
 from kempe.model.model import Model
-from kempe.spatial.solving import Sparse
+from kempe.spatial.sparse import Sparse
 from kempe.spatial.vectors import from_sx, to_sx
 from tests.closed import Closed, mechanisms
 from tests.direct import Direct
@@ -95,6 +99,41 @@ def test_random_mechanisms_with_several_loops(closed: Closed, seed: int):
         assert apart(found, wanted) < 1e-11 * blur, way
 
 
+def in_blocks(model: Model, name: str) -> Program:
+    """A function by subsystems, as repeated blocks however small the mechanism is."""
+    equations = replace(model.equations, formulation="sslm", choice=model.choice)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MANY", 0)
+        program = blocks.program(equations, name)
+    assert program is not None
+    return program
+
+
+@pytest.mark.parametrize("name", ["3-rrr", "bricard", "delta", "excavator", "n-four-bar", "scissor-lift", "stewart"])
+def test_repeated_blocks_give_the_same(name):
+    """Of every kind of cut, by interpreting them."""
+    model = model_of(name)
+    q, v, tau = moving(model, 3)
+    program = in_blocks(model, "forward_dynamics")
+    assert len(program.blocks) > 5
+    vdot, fit = interpret(program, q, v, tau)
+    wanted = by(model, "sslm").call("forward_dynamics", q, v, tau)
+    assert apart(vdot, wanted[0]) < 1e-12 / fit**2
+    assert fit == pytest.approx(wanted[1], rel=1e-6)
+    (lam,) = interpret(in_blocks(model, "row_multipliers"), q, v, tau)
+    assert apart(lam, by(model, "sslm").call("row_multipliers", q, v, tau)) < 1e-12 / fit**2
+
+
+@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
+@given(mechanisms(passive=True), st.integers(0, 10**6))
+def test_repeated_blocks_of_random_mechanisms(closed: Closed, seed: int):
+    model = on_numbers(closed)
+    q, v, tau = closed_motion(closed, model, seed)
+    vdot, fit = interpret(in_blocks(model, "forward_dynamics"), q, v, tau)
+    wanted = by(model, "sslm").call("forward_dynamics", q, v, tau)
+    assert apart(vdot, wanted[0]) < 1e-12 / min(1.0, float(fit)) ** 2
+
+
 def closed_motion(closed: Closed, model: Model, seed: int):
     """At the state it was built with."""
     rng = np.random.default_rng(seed)
@@ -136,7 +175,10 @@ def test_loops_that_share_nothing_fall_apart():
     q = model.assemble({"A0": 1.0, "A1": 2.0}).q
     tree, nothing = model.equations.constant_tree, np.zeros(model.nv)
     factors = recursions.factorized(tree, *recursions.resting(tree, q, nothing))
-    held = Held(tree, factors, frames(tree, q, nothing), model.equations.closure_size, model.choice.rows)
+    motion = recursions.accelerations(tree, factors, nothing[:3])[1]
+    cuts = cuts_of(tree, model.equations.closure_size, model.choice.rows, 0.0)
+    out = recursions.coasting(tree, q, nothing)
+    held = Held(tree, factors, placed(tree, out, nothing, cuts, inline), motion, cuts, inline)
     touched = [{tree.joints[k].joint.name[-1] for k in felt} for felt in held.felt]
     assert all(len(x) == 1 for x in touched)
     assert set.union(*touched) == {"0", "1"}
@@ -213,7 +255,8 @@ def test_sparse_elimination_is_a_solution(seed):
         x[i], x[j] = rng.normal(size=2)
         a += np.outer(x, x)
     a += np.eye(size)
-    found = Sparse({(i, j): a[i, j] for i in range(size) for j in range(i + 1) if a[i, j]}, size)
+    entries = {(i, j): a[i, j] for i in range(size) for j in range(i + 1) if a[i, j]}
+    found = Sparse(entries, ((3, 0), (1,), (2, 5, 4), (6, 7), (8, 9, 10, 11)), inline)
     b = rng.normal(size=size)
     np.testing.assert_allclose(found.solve(b).astype(float), np.linalg.solve(a, b), atol=1e-12)
     assert np.prod(found.pivots.astype(float)) == pytest.approx(np.linalg.det(a))

@@ -1,0 +1,252 @@
+"""What closures do to the tree they hold together: in steps, each of one link or one cut, that can be recorded.
+
+A row of a closure is a wrench on link b, and back on link a. What the joints between a link and the ground feel of it,
+y = U^-1 J^T, comes from one sweep from the tips to the base; from y come the entries of J I^-1 J^T and, once the
+multipliers are known, what each joint does (paper 2, eqs. 19-25).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.dynamics import loops, recursions
+from kempe.dynamics.closure import ROWS, joint_place
+from kempe.dynamics.kinematics import GROUND, Frame, frame_along
+from kempe.dynamics.recursions import Factors, Run, accelerate
+from kempe.dynamics.tree import Link, Tree
+from kempe.mechanism.joints import JointKind
+from kempe.spatial.moves import Moves, acceleration_along, pose_along, relative_pose, twist_along, wrench_back
+from kempe.spatial.solving import solve_symmetric
+from kempe.spatial.sparse import Sparse
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_one, is_zero, zeros
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A closure as a step sees it: which of its rows are kept, and moves from the frames of its links to its own.
+
+    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed.
+    """
+
+    kind: type[JointKind]
+    rows: tuple[int, ...]
+    a: Moves
+    b: Moves
+    size: Scalar
+    pull: float
+
+    @property
+    def needs_velocities(self) -> bool:
+        """Whether velocities of points count: where places are held in some directions only, and against gaps."""
+        return bool(self.pull) or 0 < len(ROWS[self.kind].places) < 3
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedCut:
+    """A cut that has rows, the links it joins (-1: the ground), and the numbers of its rows among all that are kept."""
+
+    cut: Cut
+    links: tuple[int, int]
+    numbers: tuple[int, ...]
+
+
+def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> list[PlacedCut]:
+    """The cuts of a tree, with the rows that are kept."""
+    found, first = [], 0
+    for loop in tree.topology.loops:
+        a, b = (joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
+        count = 6 - len(loop.joint.type.v_names)
+        numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
+        kept = tuple(rows[n] - first for n in numbers)
+        if kept:
+            cut = Cut(loop.joint.type, kept, a.moves, b.moves, size, pull)
+            found.append(PlacedCut(cut, (a.link, b.link), numbers))
+        first += count
+    return found
+
+
+def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run) -> dict[int, Frame]:
+    """Frames of the links that cuts hang from, directly or not, and of the ground (-1); `out` is what
+    `recursions.coasting` gave."""
+    moving = any(placed.cut.needs_velocities for placed in cuts)
+    chains = {k for placed in cuts for end in placed.links for k in tree.topology.chain(end)}
+    found = {-1: GROUND}
+    for k in sorted(chains):
+        link, above, (posture, omega, *_) = tree.links[k], found[tree.parents[k]], out[k]
+        rotation, position = run(pose, link, posture, above.rotation, above.position)
+        velocity = zeros(3)
+        if moving:
+            velocity = run(drawn, link, posture, above.omega, above.velocity, v[tree.joints[k].v])[0]
+        found[k] = Frame(rotation, position, omega, velocity)
+    return found
+
+
+class Held:
+    """What the joints of a tree feel of its cuts' rows, and the generalized inertia constraint matrix made of it.
+
+    felt: for each row the links whose joints feel it. drift: what the rows are to do beside what the tree does by
+    itself. gicm: J I^-1 J^T, taken apart.
+    """
+
+    def __init__(
+        self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run
+    ):
+        """`motion`: angular acceleration and acceleration of every link of the tree left alone."""
+        self._tree, self._factors, self._run = tree, factors, run
+        count = sum(len(placed.numbers) for placed in cuts)
+        self.felt: list[list[int]] = [[] for _ in range(count)]
+        self.drift = np.empty(count, dtype=object)
+        self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
+        pulled: dict[int, dict[int, Vector]] = {}  # by link, by row: the wrench at its frame, in its axes
+        ground = zeros(3), -tree.gravity
+        for placed in cuts:
+            ends = [(frames[k], *(ground if k < 0 else motion[k])) for k in placed.links]
+            states = [(f.rotation, f.position, f.omega, f.velocity, alpha, a) for f, alpha, a in ends]
+            drift, *wrenches = run(apart, placed.cut, *states[0], *states[1])
+            self.drift[list(placed.numbers)] = drift
+            for k, rows in zip(placed.links, wrenches, strict=True):
+                for number, wrench in zip(placed.numbers, rows, strict=True):
+                    self._pull(pulled, k, number, wrench)
+        entries: dict[tuple[int, int], Scalar] = {}
+        while pulled:
+            k = max(pulled)  # links come after those that carry them
+            self._hand_on(k, pulled.pop(k), pulled, entries)
+        self.gicm = Sparse(entries, [placed.numbers for placed in cuts], run)
+
+    def _pull(self, pulled: dict, k: int, row: int, wrench: Vector) -> None:
+        if k < 0 or all(is_zero(x) for x in wrench):
+            return
+        own = pulled.setdefault(k, {})
+        own[row] = self._run(together, None, own[row], wrench)[0] if row in own else wrench
+
+    def _hand_on(self, k: int, wrenches: dict[int, Vector], pulled: dict, entries: dict) -> None:
+        """What a joint feels, what it adds to the matrix, and what is left for the link that carries it."""
+        link, factors, rows = self._tree.links[k], self._factors, sorted(wrenches)
+        if link.kind.nv == 1:
+            pivot = factors.pivots[k].reshape(1, 1)
+        else:
+            pivot = self._run(inertia_felt, link, factors.postures[k], factors.carried[k])[0]
+        pairs = [(i, j) for n, i in enumerate(rows) for j in rows[: n + 1]]
+        before = _objects([entries.get(pair, 0.0) for pair in pairs])
+        given = np.stack([wrenches[row] for row in rows])
+        y, moved, after, left = self._run(feel, link, factors.postures[k], factors.k[k], pivot, given, before)
+        felt = [n for n, row in enumerate(y) if not all(is_zero(x) for x in row)]
+        for n in felt:
+            self.felt[rows[n]].append(k)
+        if felt:
+            self._moved[k] = [rows[n] for n in felt], moved[felt]
+        entries.update((pair, x) for pair, x in zip(pairs, after, strict=True) if not is_zero(x))
+        for row, wrench in zip(rows, left, strict=True):
+            self._pull(pulled, self._tree.parents[k], row, wrench)
+
+    def accelerations(self, lam: Vector) -> Vector:
+        """Of all joints, with multipliers given."""
+        tree, factors = self._tree, self._factors
+        vdot: list = []
+        motion: list = []
+        for k, parent in enumerate(tree.parents):
+            above = (zeros(3), -tree.gravity) if parent < 0 else motion[parent]
+            rows, moved = self._moved.get(k, ([], zeros(0, tree.links[k].kind.nv)))
+            given = factors.postures[k], *above, *factors.biases[k], factors.k[k], factors.d[k]
+            rates, *moving = self._run(pushed, tree.links[k], *given, moved, lam[rows])
+            vdot.append(rates)
+            motion.append(moving)
+        return recursions.joined(vdot)
+
+
+def _objects(values: list) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+# ---- steps -----------------------------------------------------------------------------------------------
+
+
+def pose(link: Link, posture: Vector, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:
+    """Of a link, from its parent's."""
+    return pose_along(link.moves(posture), rotation, position)
+
+
+def drawn(link: Link, posture: Vector, omega_p: Vector, velocity_p: Vector, v: Vector) -> tuple[Vector]:
+    """Velocity of a link's origin, in its axes, from the motion of its parent."""
+    velocity = twist_along(link.moves(posture), omega_p, velocity_p)[1]
+    return (velocity + link.subspace(posture)[1] @ v,)
+
+
+def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
+    """What the kept rows of a cut are to do, and their wrenches on links a and b, at these links' frames and in their
+    axes.
+
+    states: rotation, position, omega, velocity, angular acceleration and acceleration of a, and the same of b. Where
+    places are held in all directions, each body is pulled at its own point of the cut: the two are one where the loop
+    is closed, and where it is not, this is what `loops.drift` says of their accelerations.
+    """
+    a, b = Frame(*states[:4]), Frame(*states[6:10])
+    loop = loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b))
+    motions = acceleration_along(cut.a, a.omega, *states[4:6]), acceleration_along(cut.b, b.omega, *states[10:])
+    drift = loops.drift(loop, *motions, cut.size)
+    if cut.pull:
+        slips, gaps = loops.slipping(loop, cut.size), loops.residual(loop, cut.size)
+        drift = [x - 2 * cut.pull * s - cut.pull**2 * g for x, s, g in zip(drift, slips, gaps, strict=True)]
+    away_a, away_b = relative_pose(cut.a)[1], relative_pose(cut.b)[1]
+    if len(ROWS[cut.kind].places) < 3:  # a's own axes hold b's point
+        away_a = a.rotation.T @ (loop.b.position - a.position)
+    pulls = loops.wrenches(loop, cut.size)
+    wrenches = []
+    for sign, frame, away in ((-1.0, a, away_a), (1.0, b, away_b)):
+        seen = [(frame.rotation.T @ n, frame.rotation.T @ f) for n, f in (pulls[row] for row in cut.rows)]
+        wrenches.append(np.stack([np.concatenate([sign * (n + cross(away, f)), sign * f]) for n, f in seen]))
+    return array(drift[row] for row in cut.rows), *wrenches
+
+
+def together(_, one: Vector, other: Vector) -> tuple[Vector]:
+    """Two wrenches at one place."""
+    return (one + other,)
+
+
+def inertia_felt(link: Link, posture: Vector, carried: Vector) -> tuple[Matrix]:
+    """D of a link."""
+    return (recursions.pivot_matrix(link, posture, carried),)
+
+
+def feel(link: Link, posture, k: Matrix, pivot: Matrix, wrenches: Matrix, before: Vector) -> tuple[np.ndarray, ...]:
+    """What a joint feels of wrenches on its link, row by row: y, and D^-1 y; what that adds to J I^-1 J^T, whose lower
+    half was `before`; and the wrenches left for the link that carries it (32, 34 of paper 4)."""
+    angular, linear = link.subspace(posture)
+    size = len(pivot)
+    y = [[dot(s, w[:3]) + dot(x, w[3:]) for s, x in zip(angular.T, linear.T, strict=True)] for w in wrenches]
+    if size == 1:
+        moved = [[own[0] * (1.0 / pivot[0, 0])] for own in y]
+    else:
+        moved = [list(solve_symmetric(pivot, array(own)[:, None])[:, 0]) for own in y]
+    shares = [
+        dot(array(y[i]), array(moved[j])) for i in range(len(y)) for j in range(i + 1)
+    ]  #                            (25)
+    left = []
+    for wrench, own in zip(wrenches, y, strict=True):
+        rest = _without(wrench - k.T @ array(own), link, angular, linear)
+        left.append(np.concatenate(wrench_back(link.moves(posture), rest[:3], rest[3:])))
+    after = array(x + more for x, more in zip(before, shares, strict=True))
+    return _table(y, size), _table(moved, size), after, np.stack(left)
+
+
+def pushed(link: Link, posture, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector, moved: Matrix, lam: Vector):
+    """`accelerate` where multipliers push besides."""
+    for row, factor in zip(moved, lam, strict=True):
+        d = d + array(factor * x for x in row)
+    return accelerate(link, posture, alpha_p, a_p, b_alpha, b_a, k, d)
+
+
+def _table(rows: list[list], width: int) -> Matrix:
+    return array(x for row in rows for x in row).reshape(len(rows), width)
+
+
+def _without(wrench: Vector, link: Link, angular: Matrix, linear: Matrix) -> Vector:
+    """What a joint without a rotor hands on has no part along its axis: an exact zero."""
+    wrench = np.array(wrench, dtype=object)
+    for column, armature in zip(np.vstack([angular, linear]).T, link.armature, strict=True):
+        unit = [i for i in range(6) if not is_zero(column[i])]
+        if len(unit) == 1 and is_one(column[unit[0]]) and is_zero(armature):
+            wrench[unit[0]] = 0.0
+    return array(wrench)
