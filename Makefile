@@ -15,7 +15,7 @@ test: $(VENV)/.installed-test
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
-bench: $(VENV)/.installed-test
+bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
 $(BIN)/python:

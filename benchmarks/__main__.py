@@ -8,12 +8,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import closed, compiler, loops, simulation, trees
+from benchmarks import closed, compiler, counts, loops, many, simulation, trees
 from kempe.compiler.native import host
 
 console = Console()
 rows = []
-for section in (*compiler.SECTIONS, *trees.SECTIONS, *simulation.SECTIONS, *loops.SECTIONS, *closed.SECTIONS):
+PARTS = (compiler, trees, simulation, loops, closed, many, counts)
+for section in (section for part in PARTS for section in part.SECTIONS):
     with console.status(section.__name__.replace("_", " ")):
         rows += section()
 table = Table(

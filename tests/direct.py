@@ -4,9 +4,12 @@ Tests of the compiler hold compiled code to what a program means, bit for bit; h
 many mechanisms can be looked at in the time that compiling one takes.
 """
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 
+from kempe.analyze.freedom import assembled_samples
 from kempe.dynamics.equations import Equations, Function
 from kempe.model.model import Model
 from kempe.spatial.vectors import from_sx
@@ -25,6 +28,15 @@ class Direct(Model):
             return lambda *given: traced(*given).full().ravel()
         equations = self.chosen if described.chosen else self.equations
         return lambda *given: _evaluated(equations, described, [np.asarray(x, dtype=float) for x in given])
+
+
+def beside(model: Model, **other) -> Direct:
+    """A model on numbers, by other equations; coordinates, freedom and sampled states are those of the one that is
+    there."""
+    found = Direct(replace(model.equations, **other), model.mechanism)
+    found.__dict__ |= {"choice": model.choice, "dof": model.dof}
+    found.compiled["assembled samples"] = assembled_samples(model)
+    return found
 
 
 def _evaluated(equations: Equations, described: Function, given: list[np.ndarray]):

@@ -137,6 +137,7 @@ def test_counts_of_a_closed_mechanism_are_by_all_ways_of_its_formulation(folder)
     totals = [found[f"forward_dynamics, partition, {way}"]["total"] for way in ("unit", "projected", "composite")]
     assert totals == sorted(totals, reverse=True)
     assert found["generalized_efforts"]["total"] < totals[-1]
+    assert found["forward_dynamics, clusters"]["total"] == totals[-1]  # all its loops are one cluster
     assert not any("udu" in name for name in found)
     measured = {name: numbers["ns"] for name, numbers in found.items() if "ns" in numbers}
     assert list(measured) == ["forward_dynamics, partition, composite", "forward_dynamics, denoc"]

@@ -7,8 +7,10 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from benchmarks.counts import arm_of_four_bars, operations
 from kempe.commands.counts import counts
 from kempe.commands.subject import subject
+from kempe.gallery.benchmarks import n_four_bar
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,6 +45,23 @@ def test_counts_on_the_page_of_denoc_are_those_of_the_command(name):
     functions += "generalized_efforts", "inverse_dynamics, denoc"
     row = f"| `{name}` | {' | '.join(str(found[function]['total']) for function in functions)} |"
     assert any(line.startswith(row) for line in (ROOT / "docs/denoc.md").read_text().splitlines())
+
+
+def in_table(label: str, found: dict[str, int]) -> bool:
+    ways = ("partition, composite", "augmented", "slm", "sslm", "clusters", "denoc")
+    row = f"| {label} | {' | '.join(str(found.get(way, '')) for way in ways)} |".replace("|  |", "| |")
+    return row in (ROOT / "docs/multipliers.md").read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "excavator", "stewart"])
+def test_counts_on_the_page_of_multipliers_are_those_of_the_command(name):
+    found = {key.removeprefix("forward_dynamics, "): x["total"] for key, x in counted(name).items()}
+    assert in_table(f"`{name}`", found)
+
+
+def test_counts_of_four_bars_on_the_page_of_multipliers():
+    assert in_table("`n-four-bar` of 2", operations(n_four_bar(2)))
+    assert in_table("arm of 2 four-bars", operations(arm_of_four_bars(2)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -18,6 +18,7 @@ from itertools import islice
 import numpy as np
 
 from kempe.analyze.given import TURN, Measure, measures
+from kempe.analyze.matrices import Matrix, closure_at, damped, least, of_columns, rank_of, stacked, tied
 from kempe.errors import NotClosed, StateError
 from kempe.mechanism.joints import Helical, Revolute
 from kempe.model.model import Model
@@ -26,6 +27,7 @@ from kempe.model.state import State
 CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
 ITERATIONS = 80
 STARTS = 64
+DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
 SAME = 1e-6  # two states closer than this are one assembly
 
 
@@ -40,13 +42,25 @@ class Assembly:
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is given: q with the values put in, which velocities stay zero, and what is measured, with its targets; and
-    parameters, where they are not the mechanism's own."""
+    parameters, where they are not the mechanism's own.
+
+    groups: of velocities that shall be equal, a number for each velocity; none where each is by itself.
+    """
 
     q: np.ndarray
     free: np.ndarray
     measured: tuple[tuple[Measure, np.ndarray], ...]
     given: tuple[str, ...]
     p: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def step(self, jacobian: Matrix, error: np.ndarray, damping: float) -> np.ndarray:
+        """Downhill by free velocities; of those that do it, the least."""
+        if self.groups is not None:
+            return damped(tied(jacobian, self.groups), -error, damping)[self.groups]
+        found = np.zeros(len(self.free))
+        found[self.free] = damped(of_columns(jacobian, self.free), -error, damping)
+        return found
 
 
 def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> State:
@@ -110,11 +124,7 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
         size = float(error @ error)
         if not len(error) or np.abs(error).max() <= 0.1 * CLOSED:
             break
-        step = np.zeros(model.nv)
-        columns = jacobian[:, task.free]
-        stacked = np.vstack([columns, damping * np.eye(columns.shape[1])])
-        right = np.concatenate([-error, np.zeros(columns.shape[1])])
-        step[task.free] = np.linalg.lstsq(stacked, right, rcond=None)[0]
+        step = task.step(jacobian, error, damping)
         trial = model.integrate(q, step)
         changed = _equations(model, task, trial)
         if float(changed[0] @ changed[0]) < size:
@@ -128,11 +138,11 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
     return q, gap if (upright > 0).all() else np.inf
 
 
-def _equations(model: Model, task: Task, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    phi, jacobian, upright = model.closure(q, p=task.p)
+def _equations(model: Model, task: Task, q: np.ndarray) -> tuple[np.ndarray, Matrix, np.ndarray]:
+    phi, jacobian, upright = closure_at(model, q, task.p)
     off = [measure.off(q, target, task.p) for measure, target in task.measured]
     rows = [measure.matrix(q, task.p) for measure, _ in task.measured]
-    return np.concatenate([phi, *off]), np.vstack([jacobian, *rows]), upright
+    return np.concatenate([phi, *off]), stacked(jacobian, rows), upright
 
 
 def _task(model: Model, values: Mapping, near) -> Task:
@@ -286,17 +296,18 @@ def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
         return State(model, q, inside)
     for name in (n for n in rates if n not in outside):
         free[slices[name]] = False
-    rows, right = [model.closure(q)[1]], [np.zeros(len(model.residual(q)))]
+    phi, jacobian, _ = closure_at(model, q)
+    rows, right = [], [np.zeros(len(phi))]
     for name, rate in outside.items():
         rows += [measure.matrix(q) for measure in measures(model, name, "rates")]
         right.append(np.atleast_1d(np.asarray(rate, dtype=float)))
-        if len(right[-1]) != sum(len(row) for row in rows[1:]) - sum(len(x) for x in right[1:-1]):
+        if len(right[-1]) != sum(len(row) for row in rows) - sum(len(x) for x in right[1:-1]):
             raise StateError(f"rates: {name!r} takes as many numbers as it has velocities, not {rate!r}")
-    matrix, wanted = np.vstack(rows), np.concatenate(right)
-    wanted = wanted - matrix @ inside
+    matrix = stacked(jacobian, rows)
+    wanted, columns = np.concatenate(right) - matrix @ inside, of_columns(matrix, free)
     v = inside.copy()
-    v[free] = np.linalg.lstsq(matrix[:, free], wanted, rcond=None)[0]
-    off = np.abs(matrix[:, free] @ v[free] - wanted).max(initial=0.0)
+    v[free] = least(columns, wanted)
+    off = np.abs(columns @ v[free] - wanted).max(initial=0.0)
     if off > 1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)):
         raise NotClosed(
             f"these rates ({', '.join(rates)}) cannot go together: loops would open at {off:.3g} per second"
@@ -306,8 +317,8 @@ def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
 
 def _check_determined(model: Model, task: Task, q: np.ndarray) -> None:
     _, jacobian, _ = _equations(model, task, q)
-    columns = jacobian[:, task.free]
-    left = columns.shape[1] - np.linalg.matrix_rank(columns, tol=1e-8)
+    columns = of_columns(jacobian, task.free)
+    left = columns.shape[1] - rank_of(columns, DETERMINED)
     if left:
         given = ", ".join(task.given) or "nothing"
         raise StateError(

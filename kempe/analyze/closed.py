@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from kempe.analyze.actuation import shared
+from kempe.analyze.freedom import column_scales, freedom_beside, nullity_beside
 from kempe.analyze.given import given
 from kempe.analyze.kinematics import accelerations, settle
-from kempe.analyze.mobility import column_scales, freedom_beside, nullity_beside
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 

@@ -6,7 +6,7 @@ number that vanishes at all of them does so by the mechanism's build.
 
 import numpy as np
 
-from kempe.analyze.mobility import assembled_samples
+from kempe.analyze.freedom import assembled_samples
 from kempe.errors import MechanismError
 from kempe.model.model import Model
 from kempe.topology.legs import INSTEAD

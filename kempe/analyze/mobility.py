@@ -12,7 +12,8 @@ from html import escape
 import networkx as nx
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED, Task, solve
+from kempe.analyze.freedom import assembled_samples, beside
+from kempe.analyze.matrices import allowed, rank_of
 from kempe.dynamics.closure import ROWS
 from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -20,13 +21,8 @@ from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.spatial.moves import relative_pose
 
-SAMPLES = 6
-NUDGE = 1e-2  # rad and m, away from a pose that might be special
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
-SHAKY = 1e-6  # the same where loops may only shake: they close to the square of it
-LED = 0.5  # of a step: how much of it must be left when loops have been closed
-LEAST = 1e-4  # what counts as a largest one: entries are of order one, and a matrix of rounding errors has rank 0
 NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
@@ -83,9 +79,9 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     """Of a compiled mechanism, on the branch of the state nearest to `near`, or on the least free of all it meets."""
     m = model.mechanism
     samples = assembled_samples(model) if near is None else [model.assemble(near=near).q]
-    states = [_beside(model, q) for q in samples]
+    states = [beside(model, q) for q in samples]
     matrices = [constraints(model, q) for q in states]
-    ranks = [_rank(c) for c, _ in matrices]
+    ranks = [rank_of(c, RANK) for c, _ in matrices]
     rank = max(ranks)
     best = ranks.index(rank)
     matrix, names = matrices[best]
@@ -113,81 +109,6 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
 def gruebler(mechanism: Mechanism) -> int:
     """Freedom by counting: six a body, less what each joint takes."""
     return 6 * len(mechanism.bodies) - sum(6 - len(joint.type.v_names) for joint in mechanism.joints)
-
-
-def tree_freedom(model: Model) -> int:
-    """How freely the mechanism moves, on the least free of the branches it meets."""
-    return min(freedom_beside(model, q) for q in assembled_samples(model))
-
-
-def freedom_beside(model: Model, q: np.ndarray, p=None) -> int:
-    """How freely it moves on the branch of q, which may be a special pose, or very near one.
-
-    Velocities of the tree less the rank of J, where J has that rank at open states too. Where it has less rank the
-    closer loops are, directions that it allows count as far as they lead somewhere: a ring of six hinges can move, and
-    bars that lie one on the other can turn together; a linkage that is stretched out can merely shake.
-    """
-    found, beside = nullity_beside(model, q, p), _beside(model, q, p=p)
-    aside = model.integrate(beside, NUDGE * np.random.default_rng(4).normal(size=model.nv))
-    sure = model.nv - _rank(model.closure(aside, p=p)[1], SHAKY)
-    return found if found <= sure else min(found, max(sure, _led(model, beside, p)))
-
-
-def nullity_beside(model: Model, q: np.ndarray, p=None) -> int:
-    """Velocities of the tree less the rank of J, at general closed states close by."""
-    states = (_beside(model, q, factor, p) for factor in (1.0, 10.0))
-    return min(model.nv - _rank(model.closure(state, p=p)[1], SHAKY) for state in states)
-
-
-def _led(model: Model, q: np.ndarray, p) -> int:
-    """Of the directions that J allows at q, how many lead to closed states, one way or the other."""
-    jacobian, scale = model.closure(q, p=p)[1], column_scales(model)
-    allowed = _right_null(jacobian * scale, _rank(jacobian, SHAKY))
-    moved = np.zeros((allowed.shape[1],) * 2)
-    for row, way in zip(moved, allowed.T, strict=True):
-        for step in (NUDGE, -NUDGE):
-            found, gap = _closed(model, model.integrate(q, step * scale * way), p)
-            kept = allowed.T @ (model.difference(q, found) / scale) / step
-            if gap <= CLOSED and np.abs(kept).max() > np.abs(row).max():
-                row[:] = kept
-    return int((np.linalg.svd(moved, compute_uv=False) > LED).sum())
-
-
-def column_scales(model: Model) -> np.ndarray:
-    """What makes each velocity a number without unit: the mechanism's size, for lengths."""
-    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
-    return np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
-
-
-def assembled_samples(model: Model) -> list[np.ndarray]:
-    """Assembled states spread over what the mechanism can reach; the same every time, remembered with the model."""
-    if not model.topology.loops:
-        return [model.random_state(seed).q for seed in range(SAMPLES)]
-    if "assembled samples" not in model.compiled:
-        found: list[np.ndarray] = []
-        for seed in range(20 * SAMPLES):
-            start = model.neutral() if seed == 0 else model.random_state(seed).q
-            q, gap = _closed(model, start)
-            if gap <= CLOSED:
-                found.append(q)
-            if len(found) == SAMPLES:
-                break
-        if not found:
-            model.assemble()  # says why there is none
-        model.compiled["assembled samples"] = found
-    return model.compiled["assembled samples"]
-
-
-def _closed(model: Model, start: np.ndarray, p=None) -> tuple[np.ndarray, float]:
-    return solve(model, Task(start, np.ones(model.nv, dtype=bool), (), (), p), start)
-
-
-def _beside(model: Model, q: np.ndarray, factor: float = 1.0, p=None) -> np.ndarray:
-    """An assembled state close by: where q is a special pose, this is none; where q cannot move, it is q again."""
-    if not model.topology.loops:
-        return q
-    found, gap = _closed(model, model.integrate(q, factor * NUDGE * np.random.default_rng(3).normal(size=model.nv)), p)
-    return found if gap <= CLOSED else q
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,19 +206,9 @@ def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
     return a[:, direction % 3]
 
 
-def _rank(matrix: np.ndarray, least: float = RANK) -> int:
-    sizes = np.linalg.svd(matrix, compute_uv=False)
-    return int((sizes > least * max(sizes.max(initial=0.0), LEAST)).sum())
-
-
 def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
     """Combinations of rows that vanish, as columns."""
     return np.linalg.svd(matrix)[0][:, rank:]
-
-
-def _right_null(matrix: np.ndarray, rank: int) -> np.ndarray:
-    """Motions that all constraints allow, as columns."""
-    return np.linalg.svd(matrix)[2][rank:].T
 
 
 def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
@@ -322,7 +233,7 @@ def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) ->
 def _with_actuators_held(model: Model, q: np.ndarray) -> np.ndarray:
     """Motions that are left while all actuated joints rest, as columns."""
     matrix, _ = constraints(model, q, actuators_held=True)
-    return _right_null(matrix, _rank(matrix))
+    return allowed(matrix, rank_of(matrix, RANK))
 
 
 def _loners(model: Model, states: list[np.ndarray]):
@@ -342,7 +253,7 @@ def _loners(model: Model, states: list[np.ndarray]):
         for group in sorted(groups, key=sorted):
             if len(group) == len(number) or any(known <= group for known in found):
                 continue
-            if all(_moves_alone(allowed, group) for allowed in motions):
+            if all(_moves_alone(each, group) for each in motions):
                 found.append(group)
                 yield " with ".join(m.bodies[k].name for k in sorted(group))
         groups = {group | {other} for group in groups for k in group for other in graph[k] if other not in group}
@@ -361,14 +272,14 @@ def _controlled(model: Model, q: np.ndarray) -> int:
     if not model.topology.loops:
         return model.nu
     jacobian = model.closure(q)[1]
-    allowed = np.linalg.svd(jacobian)[2][_rank(jacobian) :].T
-    return _rank(allowed[model.driven]) if model.nu and allowed.size else 0
+    motions = allowed(jacobian, rank_of(jacobian, RANK))
+    return rank_of(motions[model.driven], RANK) if model.nu and motions.size else 0
 
 
 def _notes(model: Model, samples: list[np.ndarray], ranks: list[int]):
     """Poses that have more freedoms than those beside them, and branches that have more than others."""
     for q, rank in zip(samples, ranks, strict=True):
-        found, shown = _rank(constraints(model, q)[0]), State(model, q, np.zeros(model.nv))
+        found, shown = rank_of(constraints(model, q)[0], RANK), State(model, q, np.zeros(model.nv))
         if found < rank:
             yield f"special pose with {rank - found} more freedoms: {shown}"
         if rank < max(ranks):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.analyze.closed import SINGULAR
-from kempe.analyze.mobility import column_scales, freedom_beside
+from kempe.analyze.freedom import column_scales, freedom_beside
 from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model

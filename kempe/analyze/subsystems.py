@@ -6,15 +6,16 @@ multipliers of a loop are independent is seen from J at the state, not counted: 
 before are left out, and their multipliers are found at the end, as the least set that does the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kempe.analyze.closed import allowed, check_accelerations, check_closed, completed
-from kempe.analyze.mobility import column_scales
+from kempe.analyze.freedom import assembled_samples, column_scales
 from kempe.errors import Singular, StateError
 from kempe.model.model import Model
 from kempe.topology.determinacy import Step, steps
+from kempe.topology.subsystems import Subsystems
 
 SMALL = 1e-9  # singular values beside the largest that count as none
 UNMET = 1e-8  # of the largest force at work: what may be left of the equations
@@ -95,7 +96,26 @@ def _order(model: Model, parts: Parts) -> tuple[Step, ...]:
     return order if sure else (everything,)
 
 
+def subsystems(model: Model) -> Subsystems:
+    """See `Model.subsystems`."""
+    found = model.topology.subsystems
+    if not found.loops:
+        return found
+    ranks = [[basis.shape[1] for basis in _parts(model, model.closure(q)[1]).bases] for q in assembled_samples(model)]
+    return replace(found, equations=tuple(max(ranks, key=sum)), by_rank=True)
+
+
 def _independent(model: Model, q, jacobian: np.ndarray, p) -> Parts:
+    """Of a state that is not singular."""
+    parts = _parts(model, jacobian)
+    if sum(basis.shape[1] for basis in parts.bases) != model.nv - allowed(model, q, p)[0].shape[1]:
+        raise Singular(
+            f"at this pose of {model.mechanism.name!r} it cannot be told which equations of its loops are independent"
+        )
+    return parts
+
+
+def _parts(model: Model, jacobian: np.ndarray) -> Parts:
     """Loop by loop the multipliers that do what those of loops before cannot."""
     scale, at = column_scales(model), 0
     scaled = jacobian * scale
@@ -110,10 +130,6 @@ def _independent(model: Model, q, jacobian: np.ndarray, p) -> Parts:
         before = np.vstack([before, right[:rank]])
         bases.append(left[:, :rank])
         columns.append((left[:, :rank].T @ rows / scale).T)
-    if sum(basis.shape[1] for basis in bases) != model.nv - allowed(model, q, p)[0].shape[1]:
-        raise Singular(
-            f"at this pose of {model.mechanism.name!r} it cannot be told which equations of its loops are independent"
-        )
     return Parts(bases, columns)
 
 

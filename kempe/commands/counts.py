@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kempe.analyze.mobility import assembled_samples
+from kempe.analyze.freedom import assembled_samples
 from kempe.commands.subject import Subject
 from kempe.compiler.clock import seconds
 from kempe.compiler.count import count
@@ -61,25 +61,33 @@ def _tree(mechanism: Mechanism) -> dict[str, Program]:
 
 
 def _closed(model: Model) -> dict[str, Program]:
-    programs = {}
-    for way in WAYS:
-        equations = replace(model.chosen, way=way)
-        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
-        programs[f"forward_dynamics, {model.formulation}, {way}"] = trace(function)
-    for way in MULTIPLIERS:
-        equations = replace(model.chosen, formulation=way)
-        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
-        programs[f"forward_dynamics, {way}"] = trace(function)
-    programs |= {name: model.program(name) for name in CLOSED}
+    legged = on_legs(model.mechanism)
+    programs = forward_programs(model, legged)
+    if legged is not None:
+        programs["inverse_dynamics, denoc"] = legged.program("inverse_dynamics")
+    return programs | {name: model.program(name) for name in CLOSED}
+
+
+def on_legs(mechanism: Mechanism) -> Model | None:
+    """The mechanism by `denoc`, where it is a platform on legs."""
     try:
-        legged = model.mechanism.compile("denoc")
-    except MechanismError:  # no platform on legs
-        return programs
-    return {
-        **{name: program for name, program in programs.items() if name.startswith("forward_dynamics")},
-        **{f"{name}, denoc": legged.program(name) for name in ("forward_dynamics", "inverse_dynamics")},
-        **programs,
-    }
+        return mechanism.compile("denoc")
+    except MechanismError:
+        return None
+
+
+def forward_programs(model: Model, legged: Model | None) -> dict[str, Program]:
+    """Forward dynamics of a mechanism with loops by every formulation and way there is, and by clusters."""
+    others: dict[str, dict] = {f"{model.formulation}, {way}": {"way": way} for way in WAYS}
+    others |= {way: {"formulation": way} for way in MULTIPLIERS} | {"clusters": {"way": "clusters"}}
+    programs = {}
+    for name, other in others.items():
+        equations = replace(model.chosen, **other)
+        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
+        programs[f"forward_dynamics, {name}"] = trace(function)
+    if legged is not None:
+        programs["forward_dynamics, denoc"] = legged.program("forward_dynamics")
+    return programs
 
 
 def show(name: str, found: dict[str, dict[str, int]], console: Console) -> None:

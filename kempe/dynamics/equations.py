@@ -13,6 +13,7 @@ import numpy as np
 from kempe.dynamics import (
     closed,
     closure,
+    clusters,
     denoc,
     derivatives,
     kinematics,
@@ -21,6 +22,7 @@ from kempe.dynamics import (
     partition,
     reactions,
     recursions,
+    settling,
 )
 from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
 from kempe.dynamics.kinematics import changing
@@ -48,9 +50,10 @@ CLOSED = ("partition", "denoc", *multipliers.WAYS)  # formulations for mechanism
 class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
-    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix; pull [1/s]: how fast
-    loops that drifted apart are drawn together (J. Baumgarte, 1972), none where they are kept closed otherwise. `denoc`
-    has the actuated joints for coordinates, with a choice of rows that closes loops in these; scales: of its pivots.
+    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix, or "clusters", where
+    it has none, to compare with; pull [1/s]: how fast loops that drifted apart are drawn together (J. Baumgarte, 1972),
+    none where they are kept closed otherwise. `denoc` has the actuated joints for coordinates, with a choice of rows
+    that closes loops in these; scales: of its pivots.
     """
 
     topology: Topology
@@ -98,7 +101,11 @@ class Equations:
         """Accelerations by the chosen formulation, and the pivots it divided by: of loops first, then of inertia."""
         if self.formulation == "partition":
             found = self.eliminated(tree, q, v)
-            vdot, pivots = partition.forward(tree, q, v, tau, found, self.way)
+            if self.way == "clusters":
+                assert self.choice is not None
+                vdot, pivots = clusters.forward(tree, q, v, tau, found, self.choice.independent)
+            else:
+                vdot, pivots = partition.forward(tree, q, v, tau, found, self.way)
             return vdot, np.concatenate([found.loops.pivots, pivots])
         if self.formulation == "denoc":
             vdot, pivots, posture = denoc.forward(tree, q, v, tau, self.legs)
@@ -136,11 +143,13 @@ class Equations:
         out[list(self.choice.rows)] = lam
         return out
 
-    def project(self, tree: Tree, q, v) -> tuple:
-        """q and v on the loops, and the largest residual left."""
+    def project(self, tree: Tree, q, v, run: recursions.Run = recursions.inline) -> tuple:
+        """q and v on the loops, and the largest residual left; `run` is for steps through subsystems."""
         if self.formulation == "denoc":
             return denoc.project(tree, q, v, self.closure_size, self.legs)
         assert self.choice is not None
+        if self.formulation in multipliers.WAYS:
+            return settling.project(tree, q, v, self.closure_size, self.choice.rows, run)
         return partition.project(tree, q, v, self.closure_size, self.choice)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):

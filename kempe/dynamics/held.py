@@ -43,7 +43,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class PlacedCut:
-    """A cut that has rows, the links it joins (-1: the ground), and the numbers of its rows among all that are kept."""
+    """A cut, the links it joins (-1: the ground), and the numbers of its rows among all that are kept."""
 
     cut: Cut
     links: tuple[int, int]
@@ -57,18 +57,15 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
         a, b = (joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
         count = 6 - len(loop.joint.type.v_names)
         numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
-        kept = tuple(rows[n] - first for n in numbers)
-        if kept:
-            cut = Cut(loop.joint.type, kept, a.moves, b.moves, size, pull)
-            found.append(PlacedCut(cut, (a.link, b.link), numbers))
+        cut = Cut(loop.joint.type, tuple(rows[n] - first for n in numbers), a.moves, b.moves, size, pull)
+        found.append(PlacedCut(cut, (a.link, b.link), numbers))
         first += count
     return found
 
 
-def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run) -> dict[int, Frame]:
+def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run, moving: bool = False) -> dict[int, Frame]:
     """Frames of the links that cuts hang from, directly or not, and of the ground (-1); `out` is what
-    `recursions.coasting` gave."""
-    moving = any(placed.cut.needs_velocities for placed in cuts)
+    `recursions.coasting` gave. moving: with the velocities of their origins, zeros else."""
     chains = {k for placed in cuts for end in placed.links for k in tree.topology.chain(end)}
     found = {-1: GROUND}
     for k in sorted(chains):
@@ -89,16 +86,19 @@ class Held:
     """
 
     def __init__(
-        self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run
-    ):
-        """`motion`: angular acceleration and acceleration of every link of the tree left alone."""
-        self._tree, self._factors, self._run = tree, factors, run
+        self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run,
+        base: Vector,
+    ):  # fmt: skip
+        """`motion`: angular acceleration and acceleration of every link of the tree left alone; `base`: of the
+        ground."""
+        self._tree, self._factors, self._run, self._base = tree, factors, run, base
+        cuts = [placed for placed in cuts if placed.numbers]
         count = sum(len(placed.numbers) for placed in cuts)
         self.felt: list[list[int]] = [[] for _ in range(count)]
         self.drift = np.empty(count, dtype=object)
         self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
         pulled: dict[int, dict[int, Vector]] = {}  # by link, by row: the wrench at its frame, in its axes
-        ground = zeros(3), -tree.gravity
+        ground = zeros(3), base
         for placed in cuts:
             ends = [(frames[k], *(ground if k < 0 else motion[k])) for k in placed.links]
             states = [(f.rotation, f.position, f.omega, f.velocity, alpha, a) for f, alpha, a in ends]
@@ -145,7 +145,7 @@ class Held:
         vdot: list = []
         motion: list = []
         for k, parent in enumerate(tree.parents):
-            above = (zeros(3), -tree.gravity) if parent < 0 else motion[parent]
+            above = (zeros(3), self._base) if parent < 0 else motion[parent]
             rows, moved = self._moved.get(k, ([], zeros(0, tree.links[k].kind.nv)))
             given = factors.postures[k], *above, *factors.biases[k], factors.k[k], factors.d[k]
             rates, *moving = self._run(pushed, tree.links[k], *given, moved, lam[rows])

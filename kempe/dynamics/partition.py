@@ -167,11 +167,16 @@ def composite(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
     w = found.w
     mw = recursions.crba(tree, q) @ w
     b = w.T @ (recursions.rnea(tree, q, v, zeros(tree.topology.nv), external) - tau) + mw.T @ found.g
+    return congruent(w, mw), b
+
+
+def congruent(w: Matrix, mw: Matrix) -> Matrix:
+    """W^T M W of a symmetric M from W and M W, each entry above the diagonal once."""
     a = np.zeros((w.shape[1], w.shape[1]), dtype=object)
     for i in range(w.shape[1]):
         for j in range(i + 1):
             a[i, j] = a[j, i] = dot(w[:, i], mw[:, j])
-    return a, b
+    return a
 
 
 WAYS = {"unit": unit, "projected": projected, "composite": composite}

@@ -11,13 +11,17 @@ MANY = 60  # the same where there are loops
 SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health", "fit")
 
 
-def program(equations: Equations, name: str) -> Program | None:
-    """The repeated-block form of forward or inverse dynamics; None where the plain form serves better."""
+def program(equations: Equations, name: str, unused: str = "") -> Program | None:
+    """The repeated-block form of forward or inverse dynamics, and of what brings states back onto loops; None where the
+    plain form serves better. unused: the name of one more input, of no entries."""
     if not (repeats(equations) and name in FORMS[equations.formulation]):
         return None
     taken, form = FORMS[equations.formulation][name]
     recorder = Recorder(name)
-    for output, values in form(equations, recorder, *(recorder.input(n, equations.sizes[n]) for n in taken)).items():
+    given = [recorder.input(n, equations.sizes[n]) for n in taken]
+    if unused:
+        recorder.input(unused, 0)
+    for output, values in form(equations, recorder, *given).items():
         recorder.output(output, values)
     return recorder.program()
 
@@ -44,12 +48,21 @@ def _multipliers(equations: Equations, run: Recorder, q, v, tau):
     return {"lam": equations.all_rows(equations.multiplied(equations.constant_tree, q, v, tau, run=run).lam)}
 
 
+def _project(equations: Equations, run: Recorder, q, v):
+    found = equations.project(equations.constant_tree, q, v, run=run)
+    return dict(zip(("q_out", "v_out", "left"), (*found[:2], np.array(found[2], dtype=object)), strict=True))
+
+
 TREES = {
     "forward_dynamics": (("q", "v", "tau"), _forward),
     "generalized_forces": (("q", "v", "a"), _inverse),
     "pivots": (("q",), _pivots),
 }
-LOOPS = {"forward_dynamics": (("q", "v", "tau"), _held), "row_multipliers": (("q", "v", "tau"), _multipliers)}
+LOOPS = {
+    "forward_dynamics": (("q", "v", "tau"), _held),
+    "row_multipliers": (("q", "v", "tau"), _multipliers),
+    "project": (("q", "v"), _project),
+}
 FORMS = {"udu": TREES, "sslm": LOOPS}
 
 

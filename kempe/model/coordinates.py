@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.mechanism.joints import JointKind
 from kempe.model.state import State, by_name
 from kempe.topology.tree import Topology, TreeJoint
 
@@ -47,6 +48,14 @@ class Coordinates:
         self.p = np.array([values[path] for path in self.p_names])
         self.p.flags.writeable = False
         self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
+        # Joints whose coordinates live on a curved manifold, and where those of all others are.
+        curved = [type(kind).integrate is not JointKind.integrate for kind in self._kinds]
+        self._curved = [(t, kind) for t, kind, bent in zip(tree, self._kinds, curved, strict=True) if bent]
+        flat = [t for t, bent in zip(tree, curved, strict=True) if not bent]
+        self._flat_q, self._flat_v = (
+            np.array([k for t in flat for k in range(getattr(t, which).start, getattr(t, which).stop)], dtype=int)
+            for which in ("q", "v")
+        )
         self.cut: dict[str, tuple[slice, slice]] = {}  # where coordinates and velocities of joints that close loops are
         q = v = 0
         for loop in topology.loops:
@@ -92,19 +101,27 @@ class Coordinates:
 
     def integrate(self, q, step) -> np.ndarray:
         """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
-        return self._every(lambda q, step, t, kind: kind.integrate(q[t.q], step[t.v]), q, step)
+        q, step = (np.asarray(x, dtype=float) for x in (q, step))
+        out = np.empty((*np.broadcast_shapes(q.shape[:-1], step.shape[:-1]), self.nq))
+        out[..., self._flat_q] = q[..., self._flat_q] + step[..., self._flat_v]
+        return self._on_curved(out, lambda t, kind, q, step: (t.q, kind.integrate(q[t.q], step[t.v])), q, step)
 
     def difference(self, start, end) -> np.ndarray:
         """The constant velocity that leads from start to end in unit time; one state or many."""
-        return self._every(lambda a, b, t, kind: kind.difference(a[t.q], b[t.q]), start, end)
+        start, end = (np.asarray(x, dtype=float) for x in (start, end))
+        out = np.empty((*np.broadcast_shapes(start.shape[:-1], end.shape[:-1]), self.nv))
+        out[..., self._flat_v] = end[..., self._flat_q] - start[..., self._flat_q]
+        return self._on_curved(out, lambda t, kind, a, b: (t.v, kind.difference(a[t.q], b[t.q])), start, end)
 
-    def _every(self, function, *arrays) -> np.ndarray:
-        arrays = [np.asarray(x, dtype=float) for x in arrays]
-        if max(x.ndim for x in arrays) == 1:
-            return self._each(lambda t, kind: function(*arrays, t, kind))
-        count = next(len(x) for x in arrays if x.ndim > 1)
-        rows = zip(*(np.broadcast_to(x, (count, x.shape[-1])) for x in arrays), strict=True)
-        return np.array([self._each(lambda t, kind, row=row: function(*row, t, kind)) for row in rows])
+    def _on_curved(self, out: np.ndarray, function, *arrays) -> np.ndarray:
+        """Fills in the entries of joints whose coordinates do not change as their velocities say, state by state."""
+        if self._curved:
+            many = (np.broadcast_to(x, (*out.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays)
+            for row, *given in zip(out.reshape(-1, out.shape[-1]), *many, strict=True):
+                for t, kind in self._curved:
+                    at, values = function(t, kind, *given)
+                    row[at] = values
+        return out
 
     def _each(self, function) -> np.ndarray:
         parts = [function(t, kind) for t, kind in zip(self.topology.tree, self._kinds, strict=True)]

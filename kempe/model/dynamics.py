@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kempe.control.motion import Motion
     from kempe.dynamics.partition import Choice
     from kempe.results.trajectory import Trajectory
+    from kempe.topology.subsystems import Subsystems
 
 PASSIVE = 1e-7  # an effort this small beside the others counts as none
 
@@ -117,6 +118,14 @@ class Dynamics(Loops, ABC):
                 "not actuated; generalized_forces gives what every freedom would need"
             )
         return full[..., self.driven]
+
+    @cached_property
+    def subsystems(self) -> "Subsystems":
+        """As `topology.subsystems`, with the independent equations of every loop by rank, at the general one of sampled
+        assembled states: fewer than counted where constraints are redundant."""
+        from kempe.analyze.subsystems import subsystems
+
+        return subsystems(self)  # type: ignore[arg-type]
 
     def inverse_by_subsystems(self, q, v, a, p=None) -> "Inverse":
         """Efforts and multipliers of one state as `inverse_dynamics` and `multipliers` give them, solved for one

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.model import loop_blocks
 from kempe.model.coordinates import Coordinates
 from kempe.model.state import State
 
@@ -31,7 +32,7 @@ class Loops(Coordinates, ABC):
         """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
         if not self.topology.loops:
             return self.nv
-        from kempe.analyze.mobility import tree_freedom
+        from kempe.analyze.freedom import tree_freedom
 
         return tree_freedom(self)  # type: ignore[arg-type]
 
@@ -48,12 +49,46 @@ class Loops(Coordinates, ABC):
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
         """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
         by an axis turned around or half a turn."""
+        if self.loops_repeat:
+            phi, entries, upright = self.call("closure_entries", q, p=p)
+            return phi, self._spread_out(entries), upright
         return self.call("closure", q, p=p)
 
     def loop_rows(self, q, p=None) -> np.ndarray:
         """J as the equations of motion have it: rows are wrenches in world axes; they span those of J at closed states,
         where both are true."""
+        if self.loops_repeat:
+            return self._spread_out(self.row_entries(q, p=p))
         return self.call("loop_rows", q, p=p)
+
+    def closure_entries(self, q, p=None) -> tuple[np.ndarray, ...]:
+        """As `closure`, but of J only the entries that can differ from zero, which are at `loop_places`."""
+        if self.loops_repeat:
+            return self.call("closure_entries", q, p=p)
+        phi, jacobian, upright = self.closure(q, p=p)
+        return phi, jacobian[(..., *self.loop_places)], upright
+
+    def row_entries(self, q, p=None) -> np.ndarray:
+        """Of `loop_rows`, the entries that can differ from zero."""
+        if self.loops_repeat:
+            return self.call("row_entries", q, p=p)
+        return self.loop_rows(q, p=p)[(..., *self.loop_places)]
+
+    @cached_property
+    def loop_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the entries of J that can differ from zero."""
+        return loop_blocks.places(self.topology)
+
+    @cached_property
+    def loops_repeat(self) -> bool:
+        """Whether the tree is so long that loops are repeated blocks, and J is known by its entries."""
+        return loop_blocks.repeats(self.equations)  # type: ignore[attr-defined]
+
+    def _spread_out(self, entries: np.ndarray) -> np.ndarray:
+        """J with its zeros."""
+        full = np.zeros((*entries.shape[:-1], self.equations.sizes["lam"], self.nv))  # type: ignore[attr-defined]
+        full[(..., *self.loop_places)] = entries
+        return full
 
     def loop_slip(self, q, v, p=None) -> np.ndarray:
         """J v: how fast loops open."""

@@ -23,7 +23,7 @@ from kempe.dynamics.multipliers import WAYS
 from kempe.errors import MechanismError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model import blocks
+from kempe.model import blocks, loop_blocks
 from kempe.model.dynamics import Dynamics
 from kempe.model.state import State
 from kempe.topology.tree import Topology, topology
@@ -186,8 +186,8 @@ class Model(Dynamics):
         """A function of this model as a program."""
         described = self.equations.functions().get(name)
         equations = self.chosen if described is not None and described.chosen else self.equations
-        found = blocks.program(equations, name)
-        return found or self._traced(self.casadi(name), self.equations.functions()[name])
+        repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
+        return repeated or self._traced(self.casadi(name), self.equations.functions()[name])
 
     def kernel(self, name: str) -> Kernel:
         """A function of this model as native code."""

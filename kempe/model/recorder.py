@@ -1,8 +1,9 @@
 """Recording: a recursion run step by step becomes a program of few blocks, each traced once for all steps built alike.
 
-Two steps are alike when they are of one function, their subjects (a link, a cut, or nothing) of one structure, and the
-same of their numbers and arguments are exact zeros and ones. Those stay part of the block, and cost nothing; all other
-numbers are data that each call brings along. What a block would compute for nobody it does not compute.
+Two steps are alike when they are of one function, their subjects (a link, a cut, a small tree, or nothing) of one
+structure, and the same of their numbers and arguments are exact zeros and ones. Those stay part of the block, and cost
+nothing; all other numbers are data that each call brings along. What a block would compute for nobody it does not
+compute.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics.held import Cut
 from kempe.dynamics.recursions import UPPER
-from kempe.dynamics.tree import Link
+from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.joints import Helical
 from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
@@ -26,6 +27,7 @@ from kempe.spatial.vectors import array, from_sx, to_sx
 KEPT = (0.0, 1.0, -1.0)  # numbers that stay part of a block
 
 
+Subject = Link | Cut | Tree | None
 _Taking = tuple[Program, tuple[list[int], list[int]]]  # a program, and which arguments and numbers it takes
 
 
@@ -56,7 +58,7 @@ class Recorder:
         """Names what the program gives."""
         self._outputs.append((name, np.asarray(values)))
 
-    def __call__(self, step: Callable, subject: Link | Cut | None, *arguments: np.ndarray) -> tuple[np.ndarray, ...]:
+    def __call__(self, step: Callable, subject: Subject, *arguments: np.ndarray) -> tuple[np.ndarray, ...]:
         """The results of a step, in their shapes."""
         numbers = numbers_of(subject)
         own = tuple(x if x in KEPT else None for x in numbers)
@@ -205,8 +207,11 @@ class _Whole:
 # ---- the numbers of a subject ----------------------------------------------------------------------------
 
 
-def structure(subject: Link | Cut | None) -> tuple:
+def structure(subject: Subject) -> tuple:
     """All of a subject that is not a number."""
+    if isinstance(subject, Tree):
+        kinds = tuple(loop.joint.type for loop in subject.topology.loops)
+        return kinds, subject.parents, *(structure(link) for link in subject.links)
     if isinstance(subject, Cut):
         return subject.kind, subject.rows, subject.size, subject.pull, _kinds(subject.a), _kinds(subject.b)
     return () if subject is None else (type(subject.kind), subject.reversed, _kinds(subject.placement))
@@ -216,8 +221,10 @@ def _kinds(moves: Moves) -> tuple:
     return tuple((type(m), m.axis if isinstance(m, Turn) else None) for m in moves)
 
 
-def numbers_of(subject: Link | Cut | None) -> list[float]:
+def numbers_of(subject: Subject) -> list[float]:
     """Every number a subject is made of, in a fixed order."""
+    if isinstance(subject, Tree):
+        return [x for link in subject.links for x in numbers_of(link)]
     if subject is None:
         return []
     if isinstance(subject, Cut):
@@ -249,6 +256,9 @@ def with_numbers(subject, numbers: list):
 
     if subject is None:
         return None
+    if isinstance(subject, Tree):
+        links = [with_numbers(link, [next(rest) for _ in numbers_of(link)]) for link in subject.links]
+        return replace(subject, links=tuple(links))
     if isinstance(subject, Cut):
         return replace(subject, a=moved(subject.a), b=moved(subject.b))
     placement = moved(subject.placement)

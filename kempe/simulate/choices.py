@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kempe.analyze.choosing import SPARING, choose_at, fitness, pivots_at
-from kempe.analyze.mobility import freedom_beside
+from kempe.analyze.choosing import choose_at, fitness, pivots_at, sparings
+from kempe.analyze.freedom import freedom_beside
 from kempe.dynamics.partition import Choice
 from kempe.model.model import Model
 from kempe.simulate import memory as at
@@ -34,7 +34,7 @@ CLEAR = 0.15  # fitness of the best choice, at which a singular pose is left beh
 
 def best_at(model: Model, q: np.ndarray) -> tuple[Choice, float]:
     """The sparsest choice that is nearly as fit as can be at a state, and its fitness."""
-    found = [choose_at(model, q, sparing) for sparing in SPARING]
+    found = [choose_at(model, q, sparing) for sparing in sparings(model)]
     sizes = [fitness(model, choice, q) if len(choice.rows) == model.nv - model.dof else 0.0 for choice in found]
     for choice, size in zip(found, sizes, strict=True):
         if size >= max(sizes) / BETTER:

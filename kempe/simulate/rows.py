@@ -7,12 +7,14 @@ import numpy as np
 
 from kempe.analyze.closed import FIT, LEFT, numeric
 from kempe.analyze.kinematics import settle
+from kempe.compiler.kernel import Kernel
 from kempe.errors import Singular
 from kempe.model.model import Model
 from kempe.simulate.system import System
 
 # Of the tolerance, for steps of size h at 1e-10: what is interpolated between them is of order h^7, steps of h^8.
 BETWEEN, ORDER, FINEST = 0.03, 8, 1e-13
+LENGTHY = 20000  # instructions: vector code of a longer program takes longer to compile than many rows one by one
 
 
 def for_steps(tolerance: float) -> float:
@@ -44,6 +46,15 @@ def joined(log: list[Logged]) -> list[Logged]:
     return out
 
 
+def of_rows(kernel: Kernel, *given: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What a kernel of several outputs gives for rows, some arguments shared by all of them."""
+    if kernel.program.length < LENGTHY:
+        return kernel(*given)
+    own = [x.ndim > len(port.shape) for x, port in zip(given, kernel.program.inputs, strict=True)]
+    rows = ([np.asarray(x[k]) if its else x for x, its in zip(given, own, strict=True)] for k in range(len(given[0])))
+    return tuple(map(np.array, zip(*(kernel(*row) for row in rows), strict=True)))
+
+
 def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
     """t, q, v, a, u, z, stops, p; `signals(t, q, v, w)` are the values w that were not held."""
     system, t, p = part.system, part.t, part.p
@@ -51,7 +62,7 @@ def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
     q, v, z, w = part.rows[:, : model.nq], part.rows[:, model.nq : nv], part.rows[:, nv:nz], part.rows[:, nz:]
     opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this
     if system.project is not None:
-        closed_q, closed_v, left = system.project(q, v, p)
+        closed_q, closed_v, left = of_rows(system.project, q, v, p)
         if not left.max(initial=0.0) <= LEFT:
             opened = np.flatnonzero(~(left <= LEFT)).tolist()
             closed_q[opened], closed_v[opened] = q[opened], v[opened]
@@ -60,12 +71,12 @@ def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
         q[row], v[row] = settle(model, q[row], v[row])
     w = signals(t, q, v, w)
     if system.closure is None:
-        _, a, _, u, stops, _, fit = system.main(t, q, v, z, w, p, part.scales)
+        _, a, _, u, stops, _, fit = of_rows(system.main, t, q, v, z, w, p, part.scales)
         weak = np.flatnonzero(~(np.abs(fit) > FIT)).tolist() if not np.abs(fit).min(initial=1.0) > FIT else []
         if not weak:
             return t, q, v, a, u, z, stops, p
     else:
-        _, _, _, u, stops, *_ = system.main(t, q, v, z, w, p, part.scales)
+        _, _, _, u, stops, *_ = of_rows(system.main, t, q, v, z, w, p, part.scales)
         a, weak = np.zeros((len(t), model.nv)), range(len(t))
     for row in weak:
         tau = np.zeros(model.nv)

@@ -103,10 +103,12 @@ def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
 def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[bool, np.ndarray, np.ndarray]:
     """Whether a state is regular, W and W^T M W there."""
     columns, rank = scales_of(model).columns, model.nv - model.dof
-    _, sizes, right = np.linalg.svd(model.loop_rows(q) * columns)
+    jacobian = model.loop_rows(q) * columns
+    _, sizes, right = np.linalg.svd(jacobian[jacobian.any(axis=1)])  # rows that vanish would only take time
     w = columns[:, None] * right[rank:].T
     inertia = w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
-    return not rank or sizes[rank - 1] > REGULAR * sizes[0], w, inertia
+    regular = not rank or (rank <= len(sizes) and sizes[rank - 1] > REGULAR * sizes[0])
+    return regular, w, inertia
 
 
 def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
@@ -114,8 +116,11 @@ def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.nda
     rows = model.nv - model.dof
     if choice is None:
         return np.ones(model.pivot_count - rows)
+    if model.formulation == "sslm":  # its pivots are those of the tree alone
+        return _largest(_recursive(model).pivots(scales_of(model).samples))
     if model.formulation in WAYS:
-        return _largest(model.pivots(scales_of(model).samples)[:, rows:])
+        # One by one: so few states are not worth compiling vector code for.
+        return _largest(np.array([model.pivots(q)[rows:] for q in scales_of(model).samples]))
     return _typical(model, choice, q)
 
 

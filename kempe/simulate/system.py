@@ -216,8 +216,9 @@ def _projection(model: Model, closing: Equations | None) -> Program:
         found = closing.project(tree, from_sx(q), from_sx(v))
         return {"q_out": to_sx(found[0]), "v_out": to_sx(found[1]), "left": found[2]}
 
+    repeated = None if closing is None else blocks.program(closing, "project", unused="p")
     shapes = {"q": model.nq, "v": model.nv, "p": len(model.p)}
-    return trace(project, shapes, {"left": ()}, name="project")
+    return repeated or trace(project, shapes, {"left": ()}, name="project")
 
 
 def _short(model: Model, name: str, function) -> Program:

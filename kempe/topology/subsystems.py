@@ -8,6 +8,10 @@ the sum over subsystems that both loops pass through (eq. 25), so (i, i) names t
 
 Discussion. A joint that carries both bodies of the joint that closes a loop moves them alike: it does not lie on the
 loop, and its column of J vanishes. A loop can lie in one subsystem without touching its root.
+
+How many equations of a loop are independent is a matter of lengths and angles too, where constraints are redundant. The
+graph gives the most there can be, and sometimes shows that this is too many: where no freedom would be left, or fewer
+than there are drives.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,14 +49,16 @@ class Subsystems(Sequence[Subsystem]):
     """All subsystems, numbered from 1 in the order of the tree, and what loops have to do with them.
 
     loops: the joints that close them. through: for each loop the numbers of the subsystems it passes through, with
-    joints that move. equations: how many independent ones each loop has by the kind of the joint that closes it, three
-    directions in a plane and six in space; fewer, where constraints are redundant.
+    joints that move. equations: how many independent ones each loop has; at most, by the kind of the joint that closes
+    it, three directions in a plane and six in space, or `by_rank`, as `Model.subsystems` has them: fewer, where
+    constraints are redundant.
     """
 
     all: tuple[Subsystem, ...]
     loops: tuple[str, ...]
     through: tuple[tuple[int, ...], ...]
     equations: tuple[int, ...]
+    by_rank: bool = False
 
     def __getitem__(self, index):
         return self.all[index]
@@ -80,9 +86,20 @@ class Subsystems(Sequence[Subsystem]):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The order in which subsystems can be solved for efforts and multipliers (section 2.2), by counting."""
+        """The order in which subsystems can be solved for efforts and multipliers (section 2.2), by their number."""
         through = [[number - 1 for number in passed] for passed in self.through]
         return steps([len(s.velocities) for s in self.all], [len(s.drives) for s in self.all], self.equations, through)
+
+    @property
+    def freedom(self) -> int:
+        """Velocities of all subsystems less the equations of all loops."""
+        return sum(len(part.velocities) for part in self.all) - sum(self.equations)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether these equations leave no freedom, or fewer than there are drives: some equations, or drives, must be
+        redundant."""
+        return self.freedom < max(1, sum(len(part.drives) for part in self.all))
 
     def unknowns(self, number: int) -> int:
         """Multipliers and drives that act on a subsystem."""
@@ -147,15 +164,25 @@ class Subsystems(Sequence[Subsystem]):
         return lines
 
     def _counted(self) -> list[str]:
-        """What paper 2 calls determinate: as many unknowns as equations."""
-        lines = ["inverse dynamics, by counting:"]
+        """What paper 2 calls determinate: as many unknowns as equations. Where the graph gives too many equations, only
+        what cannot be wrong."""
+        unsure = self.too_many and not self.by_rank
+        most = "at most " if unsure else ""
+        lines = [f"inverse dynamics, by {'rank' if self.by_rank else 'counting'}:"]
         for part in self.all:
             unknowns, equations = self.unknowns(part.number), len(part.velocities)
             pairs = zip(self.loops, self.equations, self.through, strict=True)
             what = [*part.drives, *(f"{count} of {name}" for name, count, passed in pairs if part.number in passed)]
-            word = "indeterminate" if unknowns > equations else "determinate"
+            word = "determinate" if unknowns <= equations else "not told" if unsure else "indeterminate"
             named = f" ({', '.join(what)})" if what else ""
-            lines.append(f"  subsystem {part.number}: equations {equations}, unknowns {unknowns}{named}: {word}")
+            lines.append(f"  subsystem {part.number}: equations {equations}, unknowns {most}{unknowns}{named}: {word}")
+        if unsure:
+            drives = sum(len(part.drives) for part in self.all)
+            return [
+                *lines,
+                f"  freedom left {self.freedom}, actuated {drives}: equations of loops are redundant, or actuators; "
+                "m.compile().subsystems.explain() counts by rank",
+            ]
         order = (" with ".join(str(j + 1) for j in step.subsystems) for step in self.steps)
         return [*lines, f"  order: {', then '.join(order)}"]
 

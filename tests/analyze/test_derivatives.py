@@ -7,8 +7,8 @@ import pytest
 
 from kempe.analyze.closed import numeric as accelerations
 from kempe.analyze.derivatives import numeric
+from kempe.analyze.freedom import assembled_samples
 from kempe.analyze.kinematics import settle
-from kempe.analyze.mobility import assembled_samples
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.excavator import excavator
 from kempe.gallery.loops import bricard, five_bar, four_bar, scissor_lift, stewart, three_rrr

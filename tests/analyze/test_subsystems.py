@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from kempe.analyze.closed import allowed
-from kempe.analyze.mobility import assembled_samples
+from kempe.analyze.freedom import assembled_samples
 from kempe.errors import Singular, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import four_bar
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import mechanisms, random_closed
+from tests.dynamics.test_random_closed import on_numbers
 from tests.topology.digger import CUTS, digger
 
 CLOSED = [name for name, entry in ENTRIES.items() if entry.build().topology().loops]
@@ -85,7 +86,16 @@ def moving(model: Model, q: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.n
 
 
 ONE_BY_ONE = {"carpet-scraper": (), "four-bar": ("B",), "3-rrr": ("B2", "B3"), "3-ruu": ("elbow1", "elbow2")}
-TOGETHER = {"excavator": (), "four-bar": (), "3-rrr": (), "stewart": (), "bricard": (), "delta": (), "digger": CUTS}
+TOGETHER = {
+    "excavator": (),
+    "four-bar": (),
+    "3-rrr": (),
+    "stewart": (),
+    "bricard": (),
+    "sarrus": (),
+    "delta": (),
+    "digger": CUTS,
+}
 
 
 @pytest.mark.parametrize(("name", "cut"), ONE_BY_ONE.items())
@@ -97,6 +107,40 @@ def test_determinate_subsystems_are_solved_one_by_one(name, cut):
         assert [len(step.subsystems) for step in found.steps] == [1] * len(model.topology.subsystems)
         # What counting says beforehand, where constraints are not redundant.
         assert found.steps == model.topology.subsystems.steps
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_equations_by_rank_are_as_many_as_velocities_less_freedom(name):
+    model = model_of(name)
+    parts = model.subsystems
+    assert parts.freedom == model.dof
+    assert not parts.too_many
+    assert all(a <= b for a, b in zip(parts.equations, model.topology.subsystems.equations, strict=True))
+
+
+def test_overconstrained_loops_are_counted_by_rank():
+    """Bricard's and Sarrus' six hinges: one equation of five is redundant."""
+    for name, hinge, closing in (("bricard", "J1", "J4"), ("sarrus", "foot x", "head y")):
+        text = model_of(name).subsystems.explain()
+        assert "inverse dynamics, by rank:" in text
+        assert f"subsystem 1: equations 3, unknowns 5 ({hinge}, 4 of {closing}): indeterminate" in text
+        assert text.endswith("order: 1 with 2")
+        assert [step.determinate for step in model_of(name).subsystems.steps] == [True]
+        assert [step.determinate for step in model_of(name).topology.subsystems.steps] == [False]
+
+
+@settings(max_examples=15)
+@given(mechanisms())
+def test_equations_by_rank_of_any_mechanism(closed):
+    """The freedom is that of all its bodies, with all constraints of all joints."""
+    model = on_numbers(closed)
+    assert model.subsystems.freedom == closed.freedom
+    assert model.topology.subsystems.freedom <= model.subsystems.freedom
+
+
+def test_a_tree_has_its_subsystems():
+    model = ENTRIES["puma"].build().compile()
+    assert model.subsystems == model.topology.subsystems
 
 
 def test_the_carpet_scraper_in_words():
@@ -115,6 +159,7 @@ def test_indeterminate_subsystems_are_solved_together(name, cut):
     for seed, q in enumerate(assembled_samples(model)[:2]):
         found = check_inverse(model, q, *moving(model, q, seed))
         assert not found.one_by_one
+        assert found.steps == model.subsystems.steps
         assert "is determinate by itself; together" in str(found)
 
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kempe.analyze.mobility import assembled_samples
+from kempe.analyze.freedom import assembled_samples
 from kempe.errors import MechanismError, Singular, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.growth import operations

@@ -178,7 +178,7 @@ def test_loops_that_share_nothing_fall_apart():
     motion = recursions.accelerations(tree, factors, nothing[:3])[1]
     cuts = cuts_of(tree, model.equations.closure_size, model.choice.rows, 0.0)
     out = recursions.coasting(tree, q, nothing)
-    held = Held(tree, factors, placed(tree, out, nothing, cuts, inline), motion, cuts, inline)
+    held = Held(tree, factors, placed(tree, out, nothing, cuts, inline), motion, cuts, inline, nothing[:3])
     touched = [{tree.joints[k].joint.name[-1] for k in felt} for felt in held.felt]
     assert all(len(x) == 1 for x in touched)
     assert set.union(*touched) == {"0", "1"}

@@ -157,6 +157,23 @@ def test_explained_in_words():
     assert "order: 3, then 2, then 1" in text
 
 
+def test_where_the_graph_gives_too_many_equations_it_says_so():
+    """Overconstrained loops of six hinges, and a motor too many: counting cannot tell the one from the other."""
+    for name in CLOSED:
+        assert built(name).subsystems.too_many == (name in ("bricard", "sarrus")), name
+    text = built("sarrus").explain()
+    assert "subsystem 1: equations 3, unknowns at most 6 (foot x, 5 of head y): not told" in text
+    assert "freedom left 0, actuated 1: equations of loops are redundant, or actuators" in text
+    assert "order:" not in text
+    m = Mechanism("two motors")
+    bars = [m.rod(name, 1.0, 1.0) for name in "abc"]
+    m.revolute("A", m.ground.at(0, 0), bars[0].start, actuated=True)
+    m.revolute("B", bars[0].end, bars[1].start)
+    m.revolute("C", bars[1].end, bars[2].end)
+    m.revolute("D", m.ground.at(1, 0), bars[2].start, actuated=True)
+    assert "freedom left 1, actuated 2: equations of loops are redundant, or actuators" in m.topology().explain()
+
+
 def test_blocks_drawn(tmp_path):
     from matplotlib.image import imread
 

@@ -1,0 +1,52 @@
+"""Counted operations of forward dynamics by every formulation: the gallery, loops in a row, loops in a chain."""
+
+import warnings
+
+from benchmarks.compiler import Row
+from kempe.commands.counts import forward_programs, on_legs
+from kempe.compiler.count import count
+from kempe.gallery.benchmarks import n_four_bar
+from kempe.gallery.entries import ENTRIES
+from kempe.mechanism.mechanism import Mechanism
+
+WAYS = ("partition, composite", "augmented", "slm", "sslm", "clusters", "denoc")
+GALLERY = ("four-bar", "five-bar", "3-rrr", "carpet-scraper", "excavator", "bricard", "stewart", "delta")
+SIZES = (1, 2, 5, 10)
+
+
+def arm_of_four_bars(loops: int) -> Mechanism:
+    """An arm whose segments are four-bars, each on the coupler of the one before: as many freedoms as loops."""
+    m = Mechanism(f"arm of {loops} four-bars", gravity=(0.0, -9.81, 0.0))
+    left, right = m.ground.at(0.0, 0.0), m.ground.at(0.3, 0.0)
+    for k in range(loops):
+        near, far = m.rod(f"near{k}", length=0.5, mass=1.0), m.rod(f"far{k}", length=0.6, mass=1.0)
+        coupler = m.rod(f"coupler{k}", length=0.3, mass=0.5)
+        m.revolute(f"shoulder{k}", left, near.start, actuated=True)
+        m.revolute(f"wrist{k}", near.end, coupler.start)
+        m.revolute(f"pivot{k}", right, far.start)
+        m.revolute(f"pin{k}", far.end, coupler.end)
+        left, right = coupler.at(0.0, 0.05), coupler.at(0.3, 0.05)
+    return m
+
+
+def operations(mechanism: Mechanism) -> dict[str, int]:
+    """By formulation, where it applies."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the mechanism; they are in `kempe info`
+        programs = forward_programs(mechanism.compile(), on_legs(mechanism))
+    return {name.removeprefix("forward_dynamics, "): count(program).total for name, program in programs.items()}
+
+
+def forward_dynamics() -> list[Row]:
+    """Of the gallery, a row of four-bars side by side, and an arm of them."""
+    rows = [Row("operations of forward dynamics", ", ".join(WAYS))]
+    named = {name: ENTRIES[name].build() for name in GALLERY}
+    named |= {f"n-four-bar, {n}": n_four_bar(n) for n in SIZES}
+    named |= {f"arm of four-bars, {n}": arm_of_four_bars(n) for n in SIZES}
+    for name, mechanism in named.items():
+        found = operations(mechanism)
+        rows.append(Row(f"  {name}", ", ".join(str(found.get(way, "-")) for way in WAYS)))
+    return rows
+
+
+SECTIONS = (forward_dynamics,)

@@ -1,0 +1,114 @@
+"""Elimination by numbers: which columns are independent, in which order pivots fill in little, and what they are.
+
+Matrices are plain arrays, of which each step looks at the rows and columns that it concerns: loops of a long tree feel
+few of its joints, and so a step costs about as much in a long tree as in a short one.
+"""
+
+import numpy as np
+
+THRESHOLD = 0.3  # of the largest entry in its column: pivots as large as this may be taken for their sparsity
+NOTHING = 1e-9  # entries below this beside the largest are zeros
+
+
+def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
+    """As many columns as the rank says that are as independent as can be, by their sizes: QR with pivoting."""
+    work, taken = matrix.copy(), []
+    real = work != 0.0
+    sizes, least = np.linalg.norm(work, axis=0), NOTHING * np.linalg.norm(matrix)
+    for _ in range(rank):
+        best = int(sizes.argmax())
+        if sizes[best] <= least:
+            break
+        taken.append(best)
+        rows = np.flatnonzero(real[:, best])
+        felt = np.flatnonzero(real[rows].any(axis=0))
+        shared = rows[:, None], felt
+        unit = work[rows, best] / sizes[best]
+        work[shared] -= np.outer(unit, unit @ work[shared])
+        work[rows, best] = 0.0
+        left = work[:, felt]
+        sizes[felt] = np.sqrt((left * left).sum(axis=0))
+        real[shared], real[rows, best] = True, False
+    return np.array(sorted(taken), dtype=int)
+
+
+def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
+    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz)."""
+    left = _Left(matrix)
+    taken = [left.take(*left.best()) for _ in range(matrix.shape[1])]
+    return [row for row, _ in taken], [column for _, column in taken]
+
+
+class _Left:
+    """What is left of a matrix while it is eliminated.
+
+    Of every column its largest entry, and the best of those that are large enough for a pivot, which fills in least,
+    then is largest, then first: how much fills in, its size, its row.
+    """
+
+    def __init__(self, matrix: np.ndarray):
+        self.work = matrix.copy()
+        self.zero = NOTHING * np.abs(matrix).max(initial=0.0)
+        self.rows, self.columns = (np.ones(n, dtype=bool) for n in matrix.shape)
+        self.in_row = (np.abs(matrix) > self.zero).sum(axis=1)
+        self.largest, self.fill, self.size = (np.zeros(matrix.shape[1]) for _ in range(3))
+        self.row = np.zeros(matrix.shape[1], dtype=int)
+        self._look_at(np.arange(matrix.shape[1]))
+
+    def best(self) -> tuple[int, int]:
+        """Row and column of the next pivot; of several that are as good, that in the first row, then column."""
+        cost = self.fill - self.size / self.largest.max()
+        good = np.flatnonzero(cost == cost.min())
+        column = int(good[self.row[good].argmin()])
+        return int(self.row[column]), column
+
+    def take(self, row: int, column: int) -> tuple[int, int]:
+        """Eliminates by this pivot."""
+        self.rows[row] = self.columns[column] = False
+        self.fill[column], self.largest[column] = np.inf, 0.0
+        below = np.flatnonzero(self.work[:, column] * self.rows)
+        self.work[below] -= np.outer(self.work[below, column] / self.work[row, column], self.work[row])
+        changed = (np.abs(self.work[below]) > self.zero) & self.columns
+        self.in_row[below] = changed.sum(axis=1)
+        self._look_at(np.flatnonzero(changed.any(axis=0) | (self.work[row] != 0.0) & self.columns))
+        return row, column
+
+    def _look_at(self, columns: np.ndarray) -> None:
+        """Finds the best entries of columns that have changed."""
+        sizes = np.abs(self.work[:, columns]) * self.rows[:, None]
+        real, largest = sizes > self.zero, sizes.max(axis=0, initial=0.0)
+        fill = (self.in_row[:, None] - 1.0) * (real.sum(axis=0) - 1.0)
+        fill[~real | (sizes < THRESHOLD * largest)] = np.inf
+        least = fill.min(axis=0, initial=np.inf)
+        sizes[fill > least] = 0.0
+        row = sizes.argmax(axis=0)
+        self.largest[columns], self.fill[columns], self.row[columns] = largest, least, row
+        self.size[columns] = sizes[row, np.arange(len(columns))]
+
+
+def pivots(matrix: np.ndarray) -> np.ndarray:
+    """What elimination divides by, row after row and column after column; zeros where one of them is zero."""
+    work = matrix.copy()
+    for k in range(len(work)):
+        if work[k, k] == 0.0:
+            return np.zeros(len(work))
+        below = work[k + 1 :, k].nonzero()[0] + k + 1
+        if len(below):
+            work[below] -= (work[below, k, None] / work[k, k]) * work[k]
+    return np.diagonal(work).copy()
+
+
+def fill(square: np.ndarray, wide: np.ndarray) -> int:
+    """How many entries elimination works on: those of a square pattern with what fills in, and of the columns beside
+    it, `wide`, that are solved for."""
+    square, wide, total = square.copy(), wide.copy(), 0
+    for k in range(len(square)):
+        below = np.flatnonzero(square[k + 1 :, k]) + k + 1
+        total += len(below) * int(square[k, k + 1 :].sum() + wide[k].sum() + 1)
+        square[below] |= square[k]
+        wide[below] |= wide[k]
+    for k in range(len(square) - 1, -1, -1):
+        later = wide[k + 1 :][square[k, k + 1 :]]
+        total += int(later.sum())
+        wide[k] |= later.any(axis=0)
+    return total

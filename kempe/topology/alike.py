@@ -1,0 +1,34 @@
+"""Joints that are alike: those that stand at the same place in loops made of the same kinds of joints."""
+
+import networkx as nx
+import numpy as np
+
+from kempe.topology.tree import Topology
+
+
+def alike(topology: Topology) -> list[int]:
+    """For every joint of the tree, the first joint of the tree that is like it; itself, where none before it is.
+
+    A joint of two loops joins what is like it in either: of a row of four-bars, all uprights' hinges are alike.
+    """
+    number = {t.joint.name: k for k, t in enumerate(topology.tree)}
+    kinds = {t.joint.name: t.joint.type for t in topology.tree}
+    groups = nx.utils.UnionFind(range(len(topology.tree)))
+    first: dict[tuple, tuple[str, ...]] = {}
+    for loop in topology.loops:
+        around = tuple(name for name in loop.around if name in number)
+        known = first.setdefault((loop.joint.type, *(kinds[name] for name in around)), around)
+        for name, other in zip(around, known, strict=True):
+            groups.union(number[name], number[other])
+    least: dict[int, int] = {}
+    for k in range(len(topology.tree)):
+        least.setdefault(groups[k], k)
+    return [least[groups[k]] for k in range(len(topology.tree))]
+
+
+def groups(topology: Topology) -> np.ndarray:
+    """For every velocity of the tree the number of its group: those of joints that are alike, freedom by freedom."""
+    found = np.arange(topology.nv)
+    for t, first in zip(topology.tree, alike(topology), strict=True):
+        found[t.v] = found[topology.tree[first].v]
+    return np.unique(found, return_inverse=True)[1]

@@ -1,0 +1,96 @@
+"""Long rows of four-bars: closed, of one freedom, with coordinates that are fit; loops by the entries of J."""
+
+import numpy as np
+import pytest
+
+from kempe.analyze.choosing import choose_at, fitness, pivots_at
+from kempe.analyze.freedom import assembled_samples, freedom_beside
+from kempe.gallery.benchmarks import n_four_bar, parallel_bars
+from kempe.mechanism.mechanism import Mechanism
+from kempe.topology.alike import alike, groups
+
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def row():
+    return n_four_bar(COUNT).compile("sslm")
+
+
+def test_parallelograms_by_name(row):
+    state = parallel_bars(row, 1.0, rate=-2.0)
+    for k in range(COUNT):
+        assert state[f"foot{k + 1}"] == pytest.approx(1.0, abs=1e-12)
+        assert state[f"left{k}"] == pytest.approx(-1.0, abs=1e-12)
+        assert state.rate(f"foot{k + 1}") == pytest.approx(-2.0, abs=1e-11)
+        assert state.rate(f"left{k}") == pytest.approx(2.0, abs=1e-11)
+    assert np.abs(row.residual(state.q)).max() < 1e-15
+
+
+def test_like_joints_are_those_of_all_feet_and_of_all_couplers(row):
+    tree = row.topology.tree
+    assert {tree[k].joint.name for k in alike(row.topology)} == {"foot0", "left0"}
+    number = groups(row.topology)
+    for k, t in enumerate(tree):
+        assert number[k] == number[0] if t.joint.name.startswith("foot") else number[k] != number[0]
+
+
+def test_freedom_and_samples(row):
+    """By singular values of the dense J, which nothing here was found with."""
+    assert row.dof == 1
+    for q in assembled_samples(row):
+        phi, jacobian, upright = row.closure(q)
+        assert np.abs(phi).max() < 1e-13
+        assert (upright > 0).all()
+        sizes = np.linalg.svd(jacobian, compute_uv=False)
+        assert (sizes > 1e-6 * sizes[0]).sum() == row.nv - 1
+
+
+def test_beside_a_pose_with_all_bars_in_one_line_freedom_is_one(row):
+    flat = parallel_bars(row, 0.0).q
+    assert row.nv - np.linalg.matrix_rank(row.closure(flat)[1], tol=1e-8) == COUNT + 1
+    assert freedom_beside(row, parallel_bars(row, 0.3).q) == 1
+
+
+def test_coordinates_are_fit_and_pivots_those_of_a_dense_elimination(row):
+    choice = row.choice
+    assert len(choice.rows) == len(choice.dependent) == 2 * COUNT
+    for angle in (0.5, 1.0, 2.0, -1.2):
+        q = parallel_bars(row, angle).q
+        assert fitness(row, choice, q) > 0.05
+        square = row.loop_rows(q)[np.ix_(choice.rows, choice.dependent)]
+        size, whole = np.linalg.slogdet(square)
+        found = pivots_at(row, choice, q) / choice.scales
+        assert np.log(np.abs(found)).sum() == pytest.approx(whole, rel=1e-9)
+        assert np.prod(np.sign(found)) == size
+        # The velocities that follow from those that are free are the parallelograms' own.
+        free = row.loop_rows(q)[np.ix_(choice.rows, choice.independent)]
+        v = np.zeros(row.nv)
+        v[list(choice.independent)] = 1.0
+        v[list(choice.dependent)] = -np.linalg.solve(square, free)[:, 0]
+        np.testing.assert_allclose(np.abs(v), 1.0, atol=1e-10)
+
+
+def test_coordinates_at_a_state_are_fit_there(row):
+    q = parallel_bars(row, 0.05).q
+    assert fitness(row, choose_at(row, q), q) > 0.01
+
+
+def test_loops_that_differ_close_too():
+    """Couplers and uprights of other lengths, where no motion of like joints alike closes all loops."""
+    rng = np.random.default_rng(1)
+    m, count = Mechanism("uneven row", gravity=(0.0, -9.81, 0.0)), 10
+    lengths = rng.uniform(0.8, 1.2, size=count + 1)
+    uprights = [m.rod(f"upright{k}", length=lengths[k], mass=1.0) for k in range(count + 1)]
+    for k, upright in enumerate(uprights):
+        m.revolute(f"foot{k}", m.ground.at(1.0 * k, 0.0), upright.start, actuated=k == 0)
+    for k in range(count):
+        coupler = m.rod(f"coupler{k}", length=rng.uniform(1.05, 1.3), mass=1.0)
+        m.revolute(f"left{k}", uprights[k].end, coupler.start)
+        m.revolute(f"right{k}", coupler.end, uprights[k + 1].end)
+    model = m.compile()
+    assert model.loops_repeat
+    assert model.dof == 1
+    for q in assembled_samples(model):
+        assert np.abs(model.residual(q)).max() < 1e-13
+    assert max(fitness(model, model.choice, q) for q in assembled_samples(model)) > 0.05
