@@ -34,6 +34,8 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
 
 def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
     """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz)."""
+    if not matrix.shape[1]:  # loops that nothing can open have no rows that matter
+        return [], []
     left = _Left(matrix)
     taken = [left.take(*left.best()) for _ in range(matrix.shape[1])]
     return [row for row, _ in taken], [column for _, column in taken]

@@ -80,3 +80,8 @@ def test_fill_counts_what_elimination_touches(seed):
 
 def test_a_pivot_that_vanishes_leaves_none():
     assert not pivots(np.array([[0.0, 1.0], [1.0, 0.0]])).any()
+
+
+def test_nothing_is_eliminated_from_nothing():
+    assert order(np.zeros((0, 0))) == ([], [])
+    assert order(np.zeros((3, 0))) == ([], [])
