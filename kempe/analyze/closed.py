@@ -196,15 +196,18 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
     """The least lam with J^T lam = M vdot + h - tau, vdot, and how many freedoms there are; of one state or of many."""
     least = SINGULAR if a is None else RANK  # where accelerations are known, as in rows of a run, as far as they are
     if a is None:
-        check_closed(model, q, v, p)
-        a = forward(model, q, v, tau, p, check=False) if model.topology.loops else model.call(
-            "forward_dynamics", q, v, tau, p=p
-        )  # fmt: skip
+        if model.topology.loops:
+            check_closed(model, q, v, p)
+            a = forward(model, q, v, tau, p, check=False)
+        else:
+            a = model.call("forward_dynamics", q, v, tau, p=p)
     needed = model.generalized_forces(q, v, a, p) - tau
-    jacobian = model.closure(q, p=p)[1]
     count = needed.shape[:-1]
-    lam, freedom = np.zeros((*count, jacobian.shape[-2])), np.full(count, model.nv)
-    for row in np.ndindex(count) if model.topology.loops else ():
+    lam, freedom = np.zeros((*count, model.equations.sizes["lam"])), np.full(count, model.nv)
+    if not model.topology.loops:
+        return lam, a, freedom
+    jacobian = model.closure(q, p=p)[1]
+    for row in np.ndindex(count):
         state, own = (q, p) if not count else (row_of(q, row[0]), row_of(p, row[0]))
         if not np.isfinite(needed[row]).all():
             lam[row], freedom[row] = np.nan, model.dof

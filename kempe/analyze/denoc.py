@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kempe.dynamics.closure import joint_place
 from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.tree import Tree
 from kempe.errors import Singular, StateError
@@ -161,7 +160,7 @@ def _steps(model: Model, tree: Tree, q: np.ndarray, seen: list[Frame], leg: Leg,
         return found
     joint = model.topology.loops[leg.closing].joint
     behind = leg.far[0] if leg.far else root
-    b = at_place(seen, joint_place(tree, joint, joint.b))
+    b = at_place(seen, tree.joint_place(joint, joint.b))
     kind = joint.kind(tree.values.__getitem__)
     coordinates = model.loop_coordinates(q)
     first = sum(len(loop.joint.type.q_names) for loop in model.topology.loops[: leg.closing])

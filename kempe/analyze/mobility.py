@@ -14,7 +14,7 @@ import numpy as np
 
 from kempe.analyze.freedom import assembled_samples, beside
 from kempe.analyze.matrices import allowed, rank_of
-from kempe.dynamics.closure import ROWS
+from kempe.dynamics.rows import ROWS
 from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model

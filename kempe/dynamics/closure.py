@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics.kinematics import Frame, at_place, changing, frames
-from kempe.dynamics.tree import Place, Tree
-from kempe.mechanism.bodies import Marker
+from kempe.dynamics.rows import ROWS
+from kempe.dynamics.tree import Tree
 from kempe.mechanism.joints import (
     Cylindrical,
     Fixed,
@@ -30,32 +30,6 @@ from kempe.mechanism.joints import (
 )
 from kempe.mechanism.mechanism import Joint
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, symbols, to_sx
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a kind of joint holds: places along axes of a; entries of R; and whether it does not turn at all.
-
-    upright: the entry of R that must be positive, to tell an axis from its opposite.
-    """
-
-    places: tuple[int, ...] = ()
-    entries: tuple[tuple[int, int], ...] = ()
-    locked: bool = False
-    upright: tuple[int, int] | None = None
-
-
-ALIGNED = ((0, 2), (1, 2))  # b's z is across a's x and y
-ROWS: dict[type[JointKind], Rows] = {
-    Revolute: Rows((0, 1, 2), ALIGNED, upright=(2, 2)),
-    Prismatic: Rows((0, 1), locked=True),
-    Cylindrical: Rows((0, 1), ALIGNED, upright=(2, 2)),
-    Universal: Rows((0, 1, 2), ((0, 1),)),  # b's y is across a's x
-    Spherical: Rows((0, 1, 2)),
-    Planar: Rows((2,), ALIGNED, upright=(2, 2)),
-    Free: Rows(),
-    Fixed: Rows((0, 1, 2), locked=True),
-}
 
 
 @dataclass(frozen=True)
@@ -111,28 +85,23 @@ def _skew(r: Matrix) -> list[Scalar]:
 
 def seen_from(tree: Tree, found: list[Frame], joint: Joint) -> Relative:
     """The two frames of a loop joint, relative to each other."""
-    ends = (at_place(found, joint_place(tree, joint, marker)) for marker in (joint.a, joint.b))
+    ends = (at_place(found, tree.joint_place(joint, marker)) for marker in (joint.a, joint.b))
     return relative(*ends)
-
-
-def joint_place(tree: Tree, joint: Joint, marker: Marker) -> Place:
-    """Where the joint's frame at one of its markers is."""
-    number = tree.topology.parent_of[marker.body]
-    start = tree.links[number].body if number >= 0 else ()
-    return Place(number, (*start, *joint.frame(marker, tree.values.__getitem__)))
 
 
 def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
     """The residual of all loops."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
-    rows = [residual(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.loops]
+    rows = [residual(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.closures]
     return array(x for part in rows for x in part)
 
 
 def phi_rates(tree: Tree, q: Vector, v: Vector, size: Scalar) -> Vector:
     """d phi / dt = J v."""
     found = frames(tree, q, v)
-    rows = [residual_rates(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.loops]
+    rows = [
+        residual_rates(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.closures
+    ]
     return array(x for part in rows for x in part)
 
 
@@ -150,7 +119,7 @@ def bias(tree: Tree, q: Vector, v: Vector, size: Scalar) -> ca.SX:
 def uprights(tree: Tree, q: Vector) -> Vector:
     """For every loop, whether it is closed as it should be: positive."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
-    return array(upright(loop.joint.type, seen_from(tree, found, loop.joint)) for loop in tree.topology.loops)
+    return array(upright(loop.joint.type, seen_from(tree, found, loop.joint)) for loop in tree.topology.closures)
 
 
 # ---- coordinates of joints that were cut -----------------------------------------------------------------
@@ -212,19 +181,21 @@ def _quaternion(r: Matrix) -> list[Scalar]:
 def coordinates(tree: Tree, q: Vector) -> list[Vector]:
     """Coordinates of every joint that closes a loop."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
-    return [array(measured(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.loops]
+    return [array(measured(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.closures]
 
 
 def velocities(tree: Tree, q: Vector, v: Vector) -> list[Vector]:
     """Velocities of every joint that closes a loop."""
     found = frames(tree, q, v)
-    return [array(measured_rates(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.loops]
+    return [
+        array(measured_rates(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.closures
+    ]
 
 
 def closure_size(tree: Tree) -> float:
     """A length to measure gaps by: the largest distance between joints on one body."""
     largest = 0.0
-    values = tree.topology.mechanism.parameters
+    values = tree.topology.parameters
     places: dict = {}
     for joint in tree.topology.mechanism.joints:
         for marker in (joint.a, joint.b):

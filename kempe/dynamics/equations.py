@@ -39,6 +39,7 @@ FORMULATIONS = {
     "denoc": "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints",
     "augmented": "accelerations and multipliers of the loops together (Koul, Shah, Saha and Manivannan 2014, eq. 10)",
     "slm": "multipliers of the whole system first, then accelerations (Koul and others 2014, eqs. 11-12)",
+    "springs": "springs and dampers at the cuts, and O(n) recursions between them (Wang, Gosselin and Cheng 2002)",
     "sslm": "multipliers and accelerations by recursion through each subsystem (Koul and others 2014, eqs. 13-25)",
 }
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.dynamics import loops, recursions
-from kempe.dynamics.closure import ROWS, joint_place
 from kempe.dynamics.kinematics import GROUND, Frame, frame_along
 from kempe.dynamics.recursions import Factors, Run, accelerate
+from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.joints import JointKind
 from kempe.spatial.moves import Moves, acceleration_along, pose_along, relative_pose, twist_along, wrench_back
@@ -54,7 +54,7 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
     """The cuts of a tree, with the rows that are kept."""
     found, first = [], 0
     for loop in tree.topology.loops:
-        a, b = (joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
+        a, b = (tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
         count = 6 - len(loop.joint.type.v_names)
         numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
         cut = Cut(loop.joint.type, tuple(rows[n] - first for n in numbers), a.moves, b.moves, size, pull)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from kempe.dynamics.springs import HeldCut, pull
 from kempe.dynamics.tree import Place, PlacedSpring, Tree
 from kempe.spatial.moves import Moves, pose_along, twist_along
 from kempe.spatial.vectors import (
@@ -103,7 +104,7 @@ def kinetic_energy(tree: Tree, found: list[Frame], v: Vector) -> Scalar:
 
 
 def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
-    """Of gravity (zero with all masses at the ground's origin), joint springs and springs between points."""
+    """Of gravity (zero with all masses at the ground's origin), joint springs, springs between points and at cuts."""
     total = 0.0
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         raised = scaled(link.inertia.mass, frame.position) + frame.rotation @ link.inertia.moment
@@ -116,11 +117,13 @@ def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
             span = at_place(found, load.b).position - at_place(found, load.a).position
             stretch = length(span) - load.length
             total = total + 0.5 * load.stiffness * stretch * stretch
+        elif isinstance(load, HeldCut):
+            total = total + pull(load, at_place(found, load.a), at_place(found, load.b)).energy
     return total
 
 
 def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Scalar]:
-    """Power of dampers, in joints and between points (never positive), and of wrenches."""
+    """Power of dampers, in joints, between points and at cuts (never positive), and of wrenches."""
     dampers = loads = 0.0
     for link, at in zip(tree.links, tree.joints, strict=True):
         for damping, rate in zip(link.damping, v[at.v], strict=True):
@@ -129,6 +132,8 @@ def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Sc
         if isinstance(load, PlacedSpring):
             _, _, speed = stretching(at_place(found, load.a), at_place(found, load.b))
             dampers = dampers - load.damping * speed * speed
+        elif isinstance(load, HeldCut):
+            dampers = dampers + pull(load, at_place(found, load.a), at_place(found, load.b)).power
         else:
             frame = at_place(found, load.at)
             omega, velocity = frame.omega, frame.velocity
@@ -185,9 +190,14 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
             a, b = at_place(found, load.a), at_place(found, load.b)
             # Where the ends meet a spring has no direction, and a damper no speed: only k times the span is left.
             span, far, speed = stretching(a, b)
-            pull = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, far), span)
-            add(load.a, zeros(3), pull, a.position)
-            add(load.b, zeros(3), -pull, b.position)
+            pulled = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, far), span)
+            add(load.a, zeros(3), pulled, a.position)
+            add(load.b, zeros(3), -pulled, b.position)
+        elif isinstance(load, HeldCut):
+            a, b = at_place(found, load.a), at_place(found, load.b)
+            held = pull(load, a, b)
+            add(load.a, -held.moment, -held.force, held.point_a)
+            add(load.b, held.moment, held.force, b.position)
         else:
             frame = at_place(found, load.at)
             turned = (frame.rotation @ load.moment, frame.rotation @ load.force)

@@ -33,9 +33,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.dynamics.closure import ROWS, joint_place
 from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.loops import coasting
+from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Place, Tree
 from kempe.mechanism.joints import JointKind, Spherical, Universal
 from kempe.mechanism.mechanism import Joint
@@ -296,7 +296,7 @@ def _ends(tree: Tree, leg: Leg, found: list[Frame]) -> tuple[Joint, list[Place],
     """The joint that closes a leg, with its places and frames a and b."""
     assert leg.closing is not None
     joint = tree.topology.loops[leg.closing].joint
-    places = [joint_place(tree, joint, marker) for marker in (joint.a, joint.b)]
+    places = [tree.joint_place(joint, marker) for marker in (joint.a, joint.b)]
     a, b = (at_place(found, place) for place in places)
     return joint, places, a, b
 

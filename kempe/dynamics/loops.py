@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.dynamics.closure import ROWS, joint_place
 from kempe.dynamics.kinematics import GROUND, Frame, at_place, frames
 from kempe.dynamics.recursions import accelerated
+from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Place, Tree
 from kempe.mechanism.joints import JointKind, Universal
 from kempe.spatial.moves import acceleration_along
@@ -44,7 +44,7 @@ def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
     """All closures, with links' frames at a state."""
     out = []
     for loop in tree.topology.loops:
-        ends = [joint_place(tree, loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
+        ends = [tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
         above_a, above_b = (tree.topology.chain(end.link)[::-1] for end in ends)
         on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))
         a, b = (at_place(found, end) for end in ends)

@@ -4,6 +4,7 @@ import numpy as np
 
 from kempe.dynamics import loops, recursions
 from kempe.dynamics.kinematics import Frame, at_place, external_wrenches, frames
+from kempe.dynamics.springs import HeldCut, pull
 from kempe.dynamics.tree import Tree
 from kempe.spatial.vectors import Matrix, Scalar, Vector, cross, scaled, zeros
 
@@ -34,6 +35,10 @@ def joint_wrenches(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, 
         sign = -1.0 if t.reversed else 1.0
         end = at_place(found, tree.place(t.joint.b))
         rows.append(_seen(end, sign * (frame.rotation @ n), sign * (frame.rotation @ f), frame.position))
+    for load in (load for load in tree.loads if isinstance(load, HeldCut)):
+        a, b = (at_place(found, place) for place in (load.a, load.b))
+        held, joint = pull(load, a, b), next(x.joint for x in tree.topology.held if x.joint.name == load.name)
+        rows.append(_seen(at_place(found, tree.place(joint.b)), held.moment, held.force, b.position))
     for loop, (moment, force) in zip(loops.loops(tree, found), closing, strict=True):
         joint = tree.topology.loops[len(rows) - len(tree.joints)].joint
         rows.append(_seen(at_place(found, tree.place(joint.b)), moment, force, loop.b.position))

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kempe.dynamics.springs import HeldCut
 from kempe.mechanism.bodies import Marker
 from kempe.mechanism.joints import JointKind, Revolute
 from kempe.mechanism.loads import Spring, Wrench
-from kempe.mechanism.mechanism import PER_FREEDOM
+from kempe.mechanism.mechanism import PER_FREEDOM, Joint
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
 from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero
-from kempe.topology.tree import Topology, TreeJoint
+from kempe.topology.tree import Topology, TreeJoint, spring_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class Tree:
     links: tuple[Link, ...]
     parents: tuple[int, ...]
     gravity: Vector
-    loads: tuple["PlacedSpring | PlacedWrench", ...]
+    loads: tuple["PlacedSpring | PlacedWrench | HeldCut", ...]
     values: Mapping[str, Scalar]
 
     @property
@@ -101,6 +102,12 @@ class Tree:
         start = self.links[number].body if number >= 0 else ()
         own = (*shift_of(marker.origin(self.values.__getitem__)), *turns_of(marker.rotation))
         return Place(number, _shortest((*start, *own)))
+
+    def joint_place(self, joint: Joint, marker: Marker) -> "Place":
+        """Where the joint's frame at one of its markers is."""
+        number = self.topology.parent_of[marker.body]
+        start = self.links[number].body if number >= 0 else ()
+        return Place(number, (*start, *joint.frame(marker, self.values.__getitem__)))
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class PlacedWrench:
 def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) -> Tree:
     """The tree with the mechanism's own numbers, or `parameters` (floats or symbols) in place of some."""
     mechanism = topology.mechanism
-    values = {**mechanism.parameters, **(parameters or {})}
+    values = {**topology.parameters, **(parameters or {})}
     value = values.__getitem__
     frames: list[Moves] = []  # from each body's frame to its link frame
     links = []
@@ -165,7 +172,21 @@ def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) ->
 
     gravity = array(value(f"gravity.{k}") for k in "xyz")
     tree = Tree(topology, tuple(links), topology.parents, gravity, (), values)
-    return replace(tree, loads=tuple(_placed(tree, load) for load in mechanism.loads))
+    loads = [_placed(tree, load) for load in mechanism.loads]
+    return replace(tree, loads=(*loads, *(_held(tree, loop.joint) for loop in topology.held)))
+
+
+def _held(tree: Tree, joint: Joint) -> HeldCut:
+    stiffness, damping, size = (tree.values[path] for path in spring_paths(joint))
+    return HeldCut(
+        joint.name,
+        joint.type,
+        tree.joint_place(joint, joint.a),
+        tree.joint_place(joint, joint.b),
+        stiffness,
+        damping,
+        size,
+    )
 
 
 def _placed(tree: Tree, load: Spring | Wrench) -> "PlacedSpring | PlacedWrench":

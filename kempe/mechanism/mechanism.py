@@ -280,13 +280,18 @@ class Mechanism:
 
         return topology(self)
 
-    def compile(self, formulation: str = "auto", parameters: Iterable[str] = (), cut: Iterable[str] = ()) -> "Model":
+    def compile(self, formulation: str = "auto", parameters: Iterable[str] = (), cut: Iterable[str] = (),
+                **springs) -> "Model":  # fmt: skip
         """Equations as native code; `parameters` stay inputs, everything else becomes a constant; `cut` are joints that
-        shall close loops, where the choice is not to be left to Kempe."""
+        shall close loops, where the choice is not to be left to Kempe.
+
+        springs: for the formulation `springs`, stiffness [N/m] and damping [N s/m] of what holds the cuts, or
+        damping_ratio; numbers, or dicts by joint. There, bodies that hang on nothing without the joints in `cut` float.
+        """
         from kempe.model import compile_model
 
         listed = ((words,) if isinstance(words, str) else tuple(words) for words in (parameters, cut))
-        return compile_model(self, formulation, *listed)
+        return compile_model(self, formulation, *listed, **springs)
 
     def mobility(self, near: Mapping | None = None) -> "Mobility":
         """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.

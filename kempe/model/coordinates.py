@@ -44,7 +44,7 @@ class Coordinates:
         self.limited = np.array([limit.v for limit in self.limits], dtype=int)
         self.limited_names = tuple(limit.name for limit in self.limits)
         self.p_names = parameters
-        values = self.mechanism.parameters
+        values = topology.parameters
         self.p = np.array([values[path] for path in self.p_names])
         self.p.flags.writeable = False
         self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
@@ -58,7 +58,7 @@ class Coordinates:
         )
         self.cut: dict[str, tuple[slice, slice]] = {}  # where coordinates and velocities of joints that close loops are
         q = v = 0
-        for loop in topology.loops:
+        for loop in topology.closures:
             kind = loop.joint.type
             self.cut[loop.joint.name] = slice(q, q + len(kind.q_names)), slice(v, v + len(kind.v_names))
             q, v = q + len(kind.q_names), v + len(kind.v_names)

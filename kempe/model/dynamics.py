@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from kempe.analyze.denoc import Denoc
     from kempe.analyze.equilibrium import Equilibrium
     from kempe.analyze.linearize import Linearization
+    from kempe.analyze.parallel import Parallel
     from kempe.analyze.reactions import Reactions
     from kempe.analyze.subsystems import Inverse
     from kempe.control.motion import Motion
     from kempe.dynamics.partition import Choice
     from kempe.results.trajectory import Trajectory
+    from kempe.simulate.tuning import Tuning
     from kempe.topology.subsystems import Subsystems
+    from kempe.topology.tree import Topology
 
 PASSIVE = 1e-7  # an effort this small beside the others counts as none
 
@@ -101,10 +104,11 @@ class Dynamics(Loops, ABC):
             from kempe.simulate.prescribed import prescribed
 
             return prescribed(self, q, start, output, p, weights, bounds)  # type: ignore[arg-type]
-        if self.topology.loops:
+        if self.topology.closures:
             from kempe.analyze.closed import inverse
 
-            return inverse(self, q, v, a, p, weights, bounds, check)  # type: ignore[arg-type]
+            # Where springs hold the cuts, what they exert is eliminated too (paper 5, eq. 20).
+            return inverse(self.exact, q, v, a, self.exact_p(p), weights, bounds, check)  # type: ignore[arg-type]
         full = self.generalized_forces(q, v, a, p)
         if self.fully_driven:
             return full
@@ -134,6 +138,28 @@ class Dynamics(Loops, ABC):
         from kempe.analyze.subsystems import inverse_by_subsystems
 
         return inverse_by_subsystems(self, q, v, a, p)  # type: ignore[arg-type]
+
+    def held_by_springs(self, **springs) -> "Topology":
+        """The topology of this mechanism with springs at its cuts in the place of equations; `Mechanism.compile` says
+        what they take."""
+        from kempe.analyze.springs import held_by_springs
+
+        return held_by_springs(self, **springs)  # type: ignore[arg-type]
+
+    def tune_stiffness(self, error: float, state: State | None = None, duration: float = 1.0, torque=None,
+                       tolerance: float = 1e-9) -> "Tuning":  # fmt: skip
+        """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all that
+        was tried, to be printed and drawn (paper 5, Figure 6). Of a model compiled with `springs`, whose dampers keep
+        their ratio to critical damping."""
+        from kempe.simulate.tuning import tune_stiffness
+
+        return tune_stiffness(self, error, state, duration, torque, tolerance)  # type: ignore[arg-type]
+
+    def parallel(self) -> "Parallel":
+        """Operations of each subsystem's own program, and what processors side by side could gain at most."""
+        from kempe.analyze.parallel import parallel
+
+        return parallel(self)  # type: ignore[arg-type]
 
     def reactions(self, q, v, tau=None, a=None, p=None) -> "Reactions":
         """What every joint exerts on its second body, [moment; force] at marker b in its axes, by joint name:

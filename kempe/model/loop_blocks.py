@@ -140,7 +140,7 @@ def _part(tree: Tree, loop: LoopJoint) -> Part:
         body = Body(whole.mechanism, marker.body.name)
         weld(
             TreeJoint(loop.joint, marker.body, body, False, slice(0), slice(0)),
-            closure.joint_place(tree, loop.joint, marker).moves,
+            tree.joint_place(loop.joint, marker).moves,
             (),
         )
         ends.append(Marker(body, (0.0, 0.0, 0.0)))

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,15 @@ class Loops(Coordinates, ABC):
     @abstractmethod
     def call(self, kernel, *arguments, p=None) -> Any:
         """Runs a function of the model."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> "Loops":
+        """The same tree with its loops closed, where springs hold them; else the model itself."""
+
+    @abstractmethod
+    def exact_p(self, p) -> np.ndarray | None:
+        """Of parameters, those that `exact` takes too."""
 
     @cached_property
     def dof(self) -> int:
@@ -124,13 +134,15 @@ class Loops(Coordinates, ABC):
         """
         from kempe.analyze.assembly import assemble
 
-        return assemble(self, values or {}, near, rates or {}, branch)  # type: ignore[arg-type]
+        found = assemble(self.exact, values or {}, near, rates or {}, branch)  # type: ignore[arg-type]
+        return State(self, found.q, found.v)
 
     def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
         """All ways to close the loops with the given joint values that were found from many starts, with labels."""
         from kempe.analyze.assembly import assemblies
 
-        return assemblies(self, values or {}, starts)  # type: ignore[arg-type]
+        found = assemblies(self.exact, values or {}, starts)  # type: ignore[arg-type]
+        return tuple(replace(each, state=State(self, each.state.q, each.state.v)) for each in found)
 
     def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
         """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",

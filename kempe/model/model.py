@@ -48,38 +48,44 @@ PAPERS = {
     "denoc": "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop "
     "multibody systems, Mechanics of Structures and Machines 29 (2001) 143-175.",
     **dict.fromkeys(WAYS, MANY),
+    "springs": "J. Wang, C. M. Gosselin and L. Cheng, Modeling and simulation of robotic systems with closed kinematic "
+    "chains using the virtual spring approach, Multibody System Dynamics 7 (2002) 145-170.",
 }
 
 
 def compile_model(
-    mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = ()
+    mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
 ) -> "Model":
     """Checks the mechanism and chooses the equations; raises with everything that is wrong."""
+    if springs and formulation != "springs":
+        raise MechanismError(f"{', '.join(springs)}: only the formulation 'springs' takes it, not {formulation!r}")
     findings = check(mechanism)
     findings.raise_errors()
     for finding in findings.warnings:
         warnings.warn(str(finding), stacklevel=3)
     source, mechanism = mechanism, deepcopy(mechanism)  # what is built on later does not change this model
-    known = mechanism.parameters
+    if formulation != "auto" and formulation not in FORMULATIONS:
+        raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
+    found = topology(mechanism, cut, floating=formulation == "springs")
+    if found.loops and formulation not in ("auto", "springs", *CLOSED):
+        raise MechanismError(
+            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
+            f"{', '.join((*CLOSED, 'springs'))}"
+        )
+    if formulation in (*CLOSED, "springs") and not found.loops:
+        trees = [name for name in FORMULATIONS if name not in (*CLOSED, "springs")]
+        raise MechanismError(
+            f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
+            f"or {', '.join(trees)}"
+        )
+    if formulation == "springs":
+        found = Model(Equations(found, (), "partition"), source).held_by_springs(**springs)
+    known = found.parameters
     if len(set(parameters)) != len(parameters):
         raise MechanismError(f"parameters: {', '.join(parameters)} names one twice")
     for path in parameters:
         if path not in known:
             raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
-    if formulation != "auto" and formulation not in FORMULATIONS:
-        raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
-    found = topology(mechanism, cut)
-    if found.loops and formulation not in ("auto", *CLOSED):
-        raise MechanismError(
-            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
-            f"{', '.join(CLOSED)}"
-        )
-    if formulation in CLOSED and not found.loops:
-        trees = [name for name in FORMULATIONS if name not in CLOSED]
-        raise MechanismError(
-            f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
-            f"or {', '.join(trees)}"
-        )
     model = Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
     if model.formulation == "denoc":
         model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)
@@ -135,6 +141,12 @@ class Model(Dynamics):
                 f"denoc was asked for: {FORMULATIONS['denoc']}, here {', '.join(self.u_names)}; of "
                 f"{self.mechanism.name} {joined}, {self.counts.total} operations"
             )
+        if self.formulation == "springs":
+            cuts, parts = (len(x) for x in (self.topology.held, self.topology.subsystems))
+            return (
+                f"springs was asked for: {FORMULATIONS['springs']}; {cuts} cut{'s' * (cuts != 1)}, {parts} "
+                f"subsystem{'s' * (parts != 1)} that move by themselves, {self.counts.total} operations"
+            )
         if self.formulation in WAYS:
             rows = self.nv - self.dof
             return (
@@ -174,6 +186,22 @@ class Model(Dynamics):
         if self.formulation not in CLOSED:
             return self.equations
         return replace(self.equations, choice=self.choice, scales=self.leg_scales)
+
+    @cached_property
+    def exact(self) -> "Model":
+        """The same tree with its loops closed by equations, where springs hold them; else the model itself."""
+        held = self.topology.held
+        if not held:
+            return self
+        closed = replace(self.topology, loops=held, held=(), springs=())
+        known = tuple(path for path in self.p_names if path in closed.parameters)
+        return Model(replace(self.equations, topology=closed, parameters=known, formulation="partition"), self._source)
+
+    def exact_p(self, p) -> np.ndarray | None:
+        """Of parameters, those that `exact` takes too."""
+        if p is None or not self.topology.held:
+            return p
+        return np.asarray(p, dtype=float)[..., [self.p_names.index(path) for path in self.exact.p_names]]
 
     @property
     def pivot_count(self) -> int:

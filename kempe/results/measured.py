@@ -21,7 +21,7 @@ def coordinates(run: "Trajectory", name: str) -> np.ndarray:
         marker, k = _place(run, name)
         values = run.model.place(marker, run.q, p=run.inputs)[0][:, k]
         return np.unwrap(values) if k >= 3 else values
-    kind = next(loop.joint.type for loop in run.model.topology.loops if loop.joint.name == name)
+    kind = next(loop.joint.type for loop in run.model.topology.closures if loop.joint.name == name)
     values = run.model.loop_coordinates(run.q, p=run.inputs)[:, run.model.cut[name][0]]
     if len(kind.q_names) == len(kind.units):
         for k, unit in enumerate(kind.units):

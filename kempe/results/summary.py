@@ -57,7 +57,7 @@ def energy_kept(run: "Trajectory") -> str:
 
 def closed(run: "Trajectory") -> str:
     """How well loops stayed closed."""
-    if not run.model.topology.loops:
+    if not run.model.topology.closures:
         return "no loops"
     return f"loops closed to {run.closure.max():.1e}"
 

@@ -221,7 +221,7 @@ class Trajectory:
     @cached_property
     def closure(self) -> np.ndarray:
         """The largest residual of the loops in each row; zero for a tree, which has none."""
-        if not self.model.topology.loops:
+        if not self.model.topology.closures:
             return np.zeros(len(self))
         return np.abs(self.model.residual(self.q, p=self.inputs)).max(axis=1)
 

@@ -26,7 +26,7 @@ import networkx as nx
 
 from kempe.errors import TopologyError
 from kempe.mechanism.bodies import Body
-from kempe.mechanism.joints import Fixed
+from kempe.mechanism.joints import Fixed, Free
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, stays, together, work
 from kempe.topology.subsystems import Subsystems, subsystems
@@ -59,11 +59,29 @@ class LoopJoint:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The tree in order (parents before children), and what closes loops."""
+    """The tree in order (parents before children), and what closes loops.
+
+    held: closures that springs hold in the place of equations, with the numbers of these springs by their paths.
+    """
 
     mechanism: Mechanism
     tree: tuple[TreeJoint, ...]
     loops: tuple[LoopJoint, ...]
+    held: tuple[LoopJoint, ...] = ()
+    springs: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def closures(self) -> tuple[LoopJoint, ...]:
+        """All joints that were cut, whatever closes them."""
+        return self.loops or self.held
+
+    @cached_property
+    def parameters(self) -> dict[str, float]:
+        """All numbers by their paths: of the mechanism, of joints that are there for the tree only, and of springs at
+        cuts."""
+        added = [t.joint for t in self.tree if t.joint not in self.mechanism.joints]
+        named = {path: x for joint in added for path, x in joint.parameters.items()}
+        return {**self.mechanism.parameters, **named, **dict(self.springs)}
 
     @cached_property
     def nq(self) -> int:
@@ -125,6 +143,12 @@ class Topology:
         for loop in self.loops:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
+        for loop in self.held:
+            stiffness, damping, _ = (self.parameters[path] for path in spring_paths(loop.joint))
+            lines.append(
+                f"{loop.joint.name} ({loop.joint.type.name}) is cut, and held by a spring of {stiffness:.4g} N/m and a "
+                f"damper of {damping:.4g} N s/m in the loop {' - '.join(loop.around)}"
+            )
         if self.loops or len(self.subsystems) > 1:
             lines.append(self.subsystems.explain())
         return "\n".join(lines)
@@ -142,8 +166,14 @@ class Topology:
         return draw_blocks(self, Path(path))
 
 
-def topology(mechanism: Mechanism, cut: Iterable[str] = ()) -> Topology:
-    """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops."""
+def spring_paths(joint: Joint) -> tuple[str, str, str]:
+    """Of the numbers of a spring that holds a cut: its stiffness, its damping, and the size that turning is by."""
+    return tuple(f"{joint.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]
+
+
+def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False) -> Topology:
+    """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops; floating:
+    bodies that would hang on nothing without them float."""
     wanted = _wanted(mechanism, cut)
     graph = _graph(mechanism)
     joined = nx.node_connected_component(graph, mechanism.ground)
@@ -155,6 +185,8 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = ()) -> Topology:
         )
     distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
     kept = _kept(mechanism, graph, distance, wanted)
+    if floating:
+        kept = (kept - wanted) | _free_joints(mechanism, kept - wanted)
     for joint in wanted & kept:
         raise TopologyError(
             f"joint {joint.name!r} cannot be cut: without it, and the others that are, bodies would hang on nothing; "
@@ -244,9 +276,24 @@ def _kept(mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int],
     return kept
 
 
+def _free_joints(mechanism: Mechanism, kept: set[Joint]) -> set[Joint]:
+    """A joint without constraints for every group of bodies that would hang on nothing: on its first body."""
+    graph = nx.Graph((joint.a.body, joint.b.body) for joint in kept)
+    graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
+    found = set()
+    for body in mechanism.bodies:
+        if not nx.has_path(graph, mechanism.ground, body):
+            ends = (x.markers["origin"] for x in (mechanism.ground, body))
+            none = (0.0,) * 6
+            found.add(Joint(f"{body.name} floats", Free, *ends, (), (False,) * 6, (None,) * 6, none, (), (), none))
+            graph.add_edge(mechanism.ground, body)
+    return found
+
+
 def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
     """Tree joints as they were written down, each as soon as its parent is there."""
     number = {joint: k for k, joint in enumerate(mechanism.joints)}
+    number |= {joint: len(number) + k for k, joint in enumerate(sorted(kept - set(number), key=lambda x: x.name))}
     at: dict[Body, list[Joint]] = {}
     for joint in kept:
         at.setdefault(joint.a.body, []).append(joint)

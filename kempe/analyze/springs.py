@@ -1,0 +1,69 @@
+"""Springs that hold cuts (paper 5): how stiff they are, and how damped."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from kempe.analyze.freedom import assembled_samples
+from kempe.errors import MechanismError
+from kempe.model.model import Model
+from kempe.topology.tree import Topology, spring_paths
+
+GAP = 1e-5  # of the mechanism's size: how far its own weight opens a cut by default
+RATIO = 0.7  # of critical damping, by default
+IMMOBILE = 1e-9  # mobility beside the largest below which a cut cannot open in a direction
+
+
+def held_by_springs(model: Model, stiffness=None, damping=None, damping_ratio=None) -> Topology:
+    """The topology of a closed mechanism with springs in the place of its loops.
+
+    stiffness [N/m]: such that the mechanism's weight opens a cut by 1e-5 of its size, where none is given. damping
+    [N s/m], or damping_ratio: of what moves at a cut, at an assembled state; 0.7 where nothing is said.
+    """
+    found, size = model.topology, float(model.equations.closure_size)
+    if damping is not None and damping_ratio is not None:
+        raise MechanismError("springs: give damping or damping_ratio, not both")
+    names = [loop.joint.name for loop in found.loops]
+    mass = sum(float(link.inertia.mass) for link in model.equations.constant_tree.links)
+    usual = mass * (float(np.linalg.norm(model.equations.constant_tree.gravity)) or 9.81) / (GAP * size)
+    k = _by_joint("stiffness", usual if stiffness is None else stiffness, names)
+    if damping is None:
+        ratios = _by_joint("damping_ratio", RATIO if damping_ratio is None else damping_ratio, names)
+        moving = masses(model) if any(ratios.values()) else dict.fromkeys(names, 0.0)
+        b = {name: 2.0 * ratios[name] * np.sqrt(k[name] * moving[name]) for name in names}
+    else:
+        b = _by_joint("damping", damping, names)
+    numbers = []
+    for loop in found.loops:
+        values = k[loop.joint.name], float(b[loop.joint.name]), size
+        numbers += zip(spring_paths(loop.joint), values, strict=True)
+    return replace(found, loops=(), held=found.loops, springs=tuple(numbers))
+
+
+def _by_joint(what: str, given, names: list[str]) -> dict[str, float]:
+    values = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    for name in values:
+        if name not in names:
+            raise MechanismError(f"{what}: {name!r} is not cut; cut are {', '.join(names)}")
+    for name in names:
+        if name not in values:
+            raise MechanismError(f"{what}: nothing is given for {name!r}, which is cut too")
+        value = float(values[name])
+        if not np.isfinite(value) or value < 0 or (what == "stiffness" and value == 0):
+            raise MechanismError(f"{what} of {name!r} is {value}; it takes a positive number")
+        values[name] = value
+    return values
+
+
+def masses(model: Model) -> dict[str, float]:
+    """The mass that moves at each cut where it opens, in its heaviest direction [kg], at an assembled state."""
+    q = assembled_samples(model)[0]
+    rows, size, found, at = model.loop_rows(q), float(model.equations.closure_size), {}, 0
+    mobility = rows @ np.linalg.solve(model.mass_matrix(q), rows.T) * size**2  # rows of turning are by size too
+    for loop in model.topology.loops:
+        count = 6 - len(loop.joint.type.v_names)
+        own = np.linalg.eigvalsh(mobility[at : at + count, at : at + count])
+        at += count
+        found[loop.joint.name] = 1.0 / own[own > IMMOBILE * own.max(initial=0.0)].min(initial=np.inf)
+    return found
