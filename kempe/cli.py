@@ -82,7 +82,7 @@ def run(
     rate: Annotated[list[str] | None, typer.Option(help="Start rates: A=2.0.")] = None,
     torque: Annotated[list[str] | None, typer.Option(help="Constant efforts: A=1.5.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Of the error in a step.")] = None,
-    method: Annotated[str | None, typer.Option(help="dop853, dopri5, rk4 or euler.")] = None,
+    method: Annotated[str | None, typer.Option(help="dop853, dopri5, radau, rk4 or euler.")] = None,
     step: Annotated[float | None, typer.Option(help="Step size of rk4 and euler, in seconds.")] = None,
     output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
     limits: Annotated[str | None, typer.Option(help="Joint limits: stops, events or ignore.")] = None,

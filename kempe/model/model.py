@@ -313,7 +313,8 @@ class Model(Dynamics):
         torque: None, numbers (nu, or a dict by joint), a `kp.Table` over time, a law (`kp.Law`, `kp.computed_torque`,
             ..), a `kp.Sampled` controller, or a Python function of (t, q, v).
         tolerance: of the error in a step, absolute and relative. output: spacing [s], times, or None for every step.
-        method: dop853 (auto), dopri5; rk4 or euler with step=. singular: "stop", or "cross" to hold the step there.
+        method: auto (dop853, and radau where that turns out stiff), dop853, dopri5, radau; rk4 or euler with step=.
+        singular: "stop", or "cross" to hold the step there.
         options: step, events, limits ("stops", "events", "ignore", `kp.Stops`), longest, start, p, progress.
         """
         from kempe.simulate.run import simulate

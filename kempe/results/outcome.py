@@ -38,8 +38,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time; and
-    how often generalized coordinates were chosen anew."""
+    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time; how
+    often generalized coordinates were chosen anew, and Jacobians worked out for implicit steps; a sentence on
+    stiffness, where there was any to speak of."""
 
     method: str = ""
     evaluations: int = 0
@@ -47,6 +48,8 @@ class Statistics:
     rejected: int = 0
     seconds: float = 0.0
     changes: int = 0
+    jacobians: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)

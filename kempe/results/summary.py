@@ -28,6 +28,8 @@ def summary(run: "Trajectory") -> str:
         ("energy", energy_kept(run)),
         ("closure", closed(run)),
     ]
+    if s.note:
+        facts.insert(3, ("stiffness", s.note))
     if run.p.size:
         named = zip(run.model.p_names, np.atleast_2d(run.p).T, strict=True)
         facts.insert(1, ("parameters", ", ".join(f"{name} = {_span(x)}" for name, x in named)))

@@ -9,7 +9,7 @@ import math
 
 from kempe.simulate.memory import *
 from kempe.simulate.native import compiled, kept
-from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, take
+from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, strain, take
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
@@ -19,6 +19,10 @@ BY_SHIFT = 2  # value of JUST_REJECTED
 MOVED = 0.3  # of what is allowed: how far a projection may move a step; usual is a hundredth
 SAMPLES = 4  # of each step, looked at for events
 BISECTIONS = 52
+STABLE = 5.8  # h |lambda| near the end of dop853's stability: 6.1 along the negative axis, 5.96 along the imaginary one
+LOOK = 1000  # steps between looks for stiffness; then as many steps in a row are at STABLE as CERTAIN, with few others
+CERTAIN, RELIEVED = 15, 6
+CROWD = 5  # steps between two rows: about a period of what they follow, at usual tolerances
 REFINEMENTS = 4
 
 
@@ -151,7 +155,7 @@ def record(m, w, rows, state):
 def begin(m, w, until):
     """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
     copy(m, w[Y], w[CELLS] + 1, w[N])
-    w[REPIVOT], m[ROUNDING] = 1, 0.0
+    w[REPIVOT], m[ROUNDING], m[LASTED] = 1, 0.0, 0.0
     evaluate(m, w, m[T], 0)
     sides = w[FRESH] == SLOPE_AND_SIDES
     w[FRESH] = 0
@@ -173,6 +177,23 @@ def begin(m, w, until):
     if w[GUARD] != 0 and sides:
         take_sides(m, w)
     return NONE
+
+
+@compiled
+def strained(m, w, h):
+    """Whether steps have for some time been as long as stability, not accuracy, lets them be (IV.2), or crowd."""
+    if w[STRAINED] == 0 and w[STEPS] % LOOK != LOOK - 1:
+        return False
+    w[CROWDED] = w[STRAINED] == 0 and CROWD * m[H] < m[SPACING]
+    if w[CROWDED]:
+        return True
+    if strain(m, w, h) > STABLE:
+        w[STRAINED], w[EASY] = w[STRAINED] + 1, 0
+    else:
+        w[EASY] += 1
+        if w[EASY] >= RELIEVED:
+            w[STRAINED], w[EASY] = 0, 0
+    return w[STRAINED] >= CERTAIN
 
 
 @compiled
@@ -249,6 +270,7 @@ def advance(m, w, times, rows, until, budget):
         if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
             return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
 
+        stiff = w[SENSING] and controlled and strained(m, w, h)
         fired, drawn = NONE, False
         if w[GUARD] != 0:
             interpolate(m, w, t, h)
@@ -283,3 +305,6 @@ def advance(m, w, times, rows, until, budget):
             return SINGULAR
         if w[WATCH] and m[FIT] < m[FADING_BELOW]:
             return FADING
+        if stiff:
+            w[STRAINED] = 0
+            return STIFF

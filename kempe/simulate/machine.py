@@ -1,13 +1,15 @@
 """Machine: the memory of one run and the calls that move it on; between calls it stands still and can be changed."""
 
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, c_ssize_t, c_void_p, cast
+from ctypes import CFUNCTYPE, POINTER, c_double, c_int64, c_ssize_t, c_void_p, cast
+from dataclasses import replace
 
 import numpy as np
 
 from kempe.compiler.kernel import Kernel
 from kempe.model.model import Model
 from kempe.simulate.drive import Drive, efforts
+from kempe.simulate.implicit import compiled_step
 from kempe.simulate.integrators import advance
 from kempe.simulate.layout import LINE, Sizes, layout
 from kempe.simulate.memory import *
@@ -16,6 +18,7 @@ from kempe.simulate.system import System
 from kempe.simulate.tables import Method
 
 _CALLBACK = CFUNCTYPE(None, c_ssize_t, c_ssize_t, c_ssize_t)
+_DOUBLES, _WORDS = POINTER(c_double), POINTER(c_int64)
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
@@ -35,6 +38,7 @@ class Machine:
         p: np.ndarray,
         scales: np.ndarray,
         times: np.ndarray,
+        variation: Kernel | None = None,
     ):
         self.model, self.drive, self.times = model, drive, times
         nq, nv, n, width, events = model.nq, model.nv, len(state), len(drive.held), len(directions)
@@ -43,9 +47,11 @@ class Machine:
         self._jumps = jumps = drive.breaks
         loops = model.equations.sizes["lam"]
         pieces, powers = (0, 0) if drive.table is None else drive.table.coefficients.shape[:2]
+        kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
+        quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
         rest = model.nu, len(model.limited), events, loops, len(scales), pieces, powers, len(jumps), model.dof
-        self.m, self.w = m, w = layout(Sizes(method.name, nq, nv, n - nq - nv, width, len(p), *rest)).begin()
-        cells = int(w[CELLS])
+        self._sizes = Sizes(method.name, nq, nv, n - nq - nv, width, len(p), *rest, quaternions)
+        self.m, self.w = _, w = layout(self._sizes).begin()
         self._set(CELLS, np.concatenate([[0.0], state, drive.held, p, scales]))
         self._set(Y, state)
         if drive.table is not None:
@@ -58,18 +64,39 @@ class Machine:
         if self._callback is not None:
             w[HOOK] = cast(self._callback, c_void_p).value or 0
         w[WORDS + 2 * events : WORDS + 3 * events] = directions
-
-        self.y = m[w[Y] : w[Y] + n]
-        self.q, self.v, self.z = self.y[:nq], self.y[nq : nq + nv], self.y[nq + nv :]
-        self.outside = m[cells + 1 + n : cells + 1 + n + width]
-        self.p = m[cells + 1 + n + width : cells + 1 + n + width + len(p)]
-        self._side = w[WORDS : WORDS + events]
         self._guard = guard
-        self._c = m[cells + 1 + n + width + len(p) : cells + 1 + n + width + len(p) + len(scales)]
+        self._look(variation)
         self.use(system, scales)
-        self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * n].reshape(w[ALL_SLOPES], n)
-        self._given = m[cells : cells + 1 + nq + nv]
         self.rows = np.empty((len(times), n + width))
+
+    def _look(self, variation: Kernel | None) -> None:
+        """Takes names for parts of the memory; `variation` is for a method with implicit steps, None for others."""
+        m, w, s = self.m, self.w, self._sizes
+        n, nv, cells = s.nq + s.nv + s.nz, s.nq + s.nv, int(w[CELLS])
+        self.y = m[w[Y] : w[Y] + n]
+        self.q, self.v, self.z = self.y[: s.nq], self.y[s.nq : nv], self.y[nv:]
+        given = m[cells : cells + 1 + n + s.width + s.p + s.scales]
+        self._given, _, self.outside, self.p, self._c = np.split(given, np.cumsum([1 + nv, s.nz, s.width, s.p]))
+        self._side = w[WORDS : WORDS + s.events]
+        self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * n].reshape(w[ALL_SLOPES], n)
+        self._variation = variation
+        w[IMPLICIT] = 0 if variation is None else compiled_step().address
+        w[VARIATION] = 0 if variation is None else variation.address
+
+    def change(self, method: Method, variation: Kernel | None) -> None:
+        """Goes on by another method from where the run is; parts have to be looked up anew."""
+        self._sizes = replace(self._sizes, method=method.name)
+        self.m, self.w = layout(self._sizes).taken_over(self.m, self.w)
+        self._look(variation)
+        self.use(self.system, self.scales)
+
+    def jacobian(self) -> np.ndarray:
+        """The derivative of slopes by the state, now; of a method with implicit steps."""
+        m, w, n = self.m, self.w, len(self.y)
+        self.prepare()
+        m[TRIED] = 0.0
+        compiled_step().ctypes(m.ctypes.data_as(_DOUBLES), w.ctypes.data_as(_WORDS), 0)
+        return m[w[JACOBIAN] : w[JACOBIAN] + n * n].reshape(n, n).copy()
 
     def _set(self, part: int, values: np.ndarray) -> None:
         start = self.w[part]
@@ -79,7 +106,8 @@ class Machine:
         """Swaps addresses: from now on this system gives the slopes."""
         w = self.w
         kernels = system.main, self._guard, system.project, system.rates, system.closure
-        self.system, self._kernels = system, [k for k in kernels if k is not None]  # addresses are good while they live
+        every = *kernels, self._variation
+        self.system, self._kernels = system, [k for k in every if k is not None]  # addresses are good while they live
         w[[SYSTEM, GUARD, PROJECT, RATES, CLOSURE]] = [0 if kernel is None else kernel.address for kernel in kernels]
         self._work = np.zeros(max(kernel.workspace for kernel in self._kernels) + LINE)
         w[WORK] = self._work.ctypes.data

@@ -5,13 +5,22 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import cfunc, njit, types
 from numba.core import config
 from numba.extending import intrinsic
 
 from kempe.compiler.cache import directory
 
-SOURCES = ("memory.py", "native.py", "dense.py", "steps.py", "integrators.py", "following.py")
+SOURCES = (
+    "memory.py",
+    "native.py",
+    "dense.py",
+    "steps.py",
+    "integrators.py",
+    "following.py",
+    "collocation.py",
+    "implicit.py",
+)
 
 
 def _digest() -> str:
@@ -34,11 +43,23 @@ def kept(function):
     numba takes kept code for good as long as the function's own file is unchanged; these functions call each other
     across files, so the code is kept in a folder named by the content of them all.
     """
+    return _with_cache(njit(cache=_FOLDER is not None, nogil=True, error_model="numpy"), function)
+
+
+def addressed(function):
+    """Compiles, now, or fetches a function of the addresses of doubles, of whole numbers and of a workspace, which
+    compiled code calls by its address, and Python by ctypes: it is no part of the code that calls it, nor of what that
+    takes to compile."""
+    signature = types.void(types.CPointer(types.float64), types.CPointer(types.int64), types.intp)
+    return _with_cache(cfunc(signature, cache=_FOLDER is not None, error_model="numpy"), function)
+
+
+def _with_cache(compiler, function):
     setting: Any = config
     before = setting.CACHE_DIR
     try:
         setting.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
-        return njit(cache=_FOLDER is not None, nogil=True, error_model="numpy")(function)
+        return compiler(function)
     finally:
         setting.CACHE_DIR = before
 

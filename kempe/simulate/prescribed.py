@@ -10,8 +10,8 @@ from kempe.model.model import Model
 from kempe.model.state import State, placed
 from kempe.results.outcome import FINISHED, Outcome
 from kempe.results.trajectory import Trajectory
+from kempe.simulate.asked import output_times
 from kempe.simulate.following import Followed, Follower
-from kempe.simulate.run import output_times
 
 
 def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
 from kempe.simulate import actuated
 from kempe.simulate import memory as at
+from kempe.simulate.asked import check, limits_of, method_of, output_times, stabilized
 from kempe.simulate.choices import Choices
 from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending
@@ -22,13 +23,12 @@ from kempe.simulate.machine import Machine
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import Logged, for_steps, joined, settled
 from kempe.simulate.scales import scales
-from kempe.simulate.stops import Stops, limit_events, limit_met, no_events
-from kempe.simulate.system import Setting, guard, system
-from kempe.simulate.tables import METHODS, Method
+from kempe.simulate.stiffness import Stiffness
+from kempe.simulate.stops import Stops, limit_met
+from kempe.simulate.system import Setting, guard, system, variation
+from kempe.simulate.tables import Method
 
-MOST_ROWS = 10_000_000
 AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
-PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 FEW = 20  # steps between looks for other coordinates that are being compiled
 
@@ -55,15 +55,15 @@ def simulate(
     """See `Model.simulate`."""
     if state is None or isinstance(state, Mapping):
         state = model.assemble(state) if model.topology.loops else model.state(state)
-    _check(model, state, duration, tolerance, longest)
-    chosen = _method(method, step)
+    check(model, state, duration, tolerance, longest)
+    chosen = method_of(method, step)
     parameters = model.parameters(p)
     if singular not in ("stop", "cross"):
         raise StateError(f"singular is {singular!r}; it takes 'stop' or 'cross'")
-    stops, watched = _limits(model, limits)
+    stops, watched = limits_of(model, limits)
     watched += [events] if isinstance(events, Event) else list(events)
     drive = drive_of(model, torque)
-    setting = Setting(drive.law, len(drive.held), stops, *_stabilized(stabilize))
+    setting = Setting(drive.law, len(drive.held), stops, *stabilized(stabilize))
     loops, legged = bool(model.topology.loops), model.formulation == "denoc"
     choices = Choices(model, setting, singular == "cross") if loops and not legged else None
     if loops:
@@ -88,13 +88,17 @@ def simulate(
         parameters,
         sizes,
         times,
+        variation(model, setting) if chosen.implicit else None,
     )
     machine.prepare()
-    allowed = tolerance if not loops or output is None else for_steps(tolerance)
+    allowed = tolerance if not loops or output is None or chosen.implicit else for_steps(tolerance)
     machine.begin(start, 0.0 if chosen.adaptive else step or 0.0, allowed, longest, singular == "cross")
     if choices is not None:
         choices.begin(machine)
-    run = _Run(model, machine, choices, drive, watched, chosen, end, output is None)
+    stiffness = Stiffness(model, setting, chosen, tolerance) if method == "auto" else None
+    if stiffness is not None:
+        stiffness.begin(machine, times)
+    run = _Run(model, machine, choices, drive, watched, chosen, end, output is None, stiffness)
     met = limit_met(model, q, v) if limits == "events" else None
     if met is not None:
         run.outcome = ending(model, machine, at.EVENT, end, met)
@@ -121,6 +125,7 @@ class _Run:
         method: Method,
         end: float,
         every_step: bool,
+        stiffness: Stiffness | None,
     ):
         self.model, self.machine, self.choices, self.drive = model, machine, choices, drive
         self.z_names = machine.system.z_names
@@ -132,6 +137,7 @@ class _Run:
         self.acted: dict[int, float] = {}  # when each event's action was last called
         self.span = end - machine.t
         self.outcome: Outcome | None = None
+        self.stiffness = stiffness
 
     def go(self, bar: Progress) -> None:
         """Until the end, or whatever comes first; what Python raises in a controller is raised with the run so far."""
@@ -175,6 +181,10 @@ class _Run:
             elif how == at.WEAK:
                 if not self._weak():
                     return
+            elif how == at.STIFF:
+                assert self.stiffness is not None
+                self._flush()
+                self.stiffness.look(machine, self.end)
             elif how == at.PAUSED:
                 if self.choices is not None:
                     self._choose()
@@ -304,14 +314,22 @@ class _Run:
             stops=stops,
             occurrences=tuple(self.occurrences),
             outcome=self.outcome or Outcome("finished", machine.t),
-            statistics=Statistics(
-                self.method.name,
-                evaluations=int(machine.w[at.EVALUATIONS]),
-                steps=int(machine.w[at.STEPS]),
-                rejected=int(machine.w[at.REJECTED]),
-                seconds=seconds,
-                changes=self.choices.changes if self.choices is not None else 0,
-            ),
+            statistics=self._statistics(seconds),
+        )
+
+    def _statistics(self, seconds: float) -> Statistics:
+        """What it cost, and what was decided on the way."""
+        words, found = self.machine.w, self.stiffness
+        switched = f", radau from t = {found.since:.4g} s on" if found is not None and found.since is not None else ""
+        return Statistics(
+            self.method.name + switched,
+            evaluations=int(words[at.EVALUATIONS]),
+            steps=int(words[at.STEPS]),
+            rejected=int(words[at.REJECTED]),
+            seconds=seconds,
+            changes=self.choices.changes if self.choices is not None else 0,
+            jacobians=int(words[at.JACOBIANS]),
+            note=found.note if found is not None else "",
         )
 
     def _signals(self, t, q, v, w) -> np.ndarray:
@@ -328,73 +346,3 @@ class _Run:
             return efforts(self.model, self.drive.function(t, q, v))  # type: ignore[misc]
         except (Exception, KeyboardInterrupt):
             return np.full(self.model.nu, np.nan)
-
-
-def _check(model: Model, state: State, duration: float, tolerance: float, longest: float) -> None:
-    if not isinstance(state, State):
-        raise StateError(f"state: give one from model.state(...), or a dict by joint name, not {type(state).__name__}")
-    if state.model.q_names != model.q_names:
-        raise StateError(f"the state is one of {state.model.mechanism.name!r}; make one with model.state(...)")
-    if state.q.shape != (model.nq,) or state.v.shape != (model.nv,):
-        has, takes = f"{state.q.size} coordinates and {state.v.size} velocities", f"{model.nq} and {model.nv}"
-        raise StateError(f"the state has {has}; {model.mechanism.name!r} takes {takes}: make one with model.state(...)")
-    if not (isfinite(duration) and duration > 0):
-        raise StateError(f"duration is {duration!r} s; it must be positive")
-    if not 1e-15 <= tolerance < 1:
-        raise StateError(f"tolerance is {tolerance!r}; it takes 1e-15 to 1")
-    if not longest > 0:
-        raise StateError(f"longest is {longest!r} s; it must be positive")
-
-
-def _method(name: str, step: float | None) -> Method:
-    if name == "auto":
-        name = "dop853"
-    if name not in METHODS:
-        raise StateError(f"there is no method {name!r}; there are auto, {', '.join(METHODS)}")
-    method = METHODS[name]
-    if method.adaptive and step is not None:
-        raise StateError(f"{name} chooses its steps by tolerance; step is for rk4 and euler, longest= bounds a step")
-    if not method.adaptive and not (step is not None and step > 0):
-        raise StateError(f"{name} takes fixed steps: give step, in seconds")
-    return method
-
-
-def _stabilized(stabilize: str | None) -> tuple[bool, float]:
-    """Whether states are brought back onto the loops, and how fast loops are pulled together otherwise."""
-    if stabilize not in ("project", "baumgarte", None):
-        raise StateError(f"stabilize is {stabilize!r}; it takes 'project', 'baumgarte' or None")
-    return stabilize == "project", PULL if stabilize == "baumgarte" else 0.0
-
-
-def _limits(model: Model, limits) -> tuple[Stops | None, list[Event]]:
-    if limits == "events":
-        return None, limit_events(model)
-    return no_events(limits), []
-
-
-def output_times(start: float, end: float, output) -> np.ndarray:
-    """When output is wanted."""
-    if output is None:
-        return np.zeros(0)
-    if np.ndim(output) == 0 and not isinstance(output, (str, Iterable)):
-        spacing = float(output)
-        if not 0 < spacing < inf:
-            raise StateError(f"output is {output!r} s; it takes a spacing, times, or None for every step")
-        count = int((end - start) / spacing * (1 + 1e-12))
-        if count > MOST_ROWS:
-            raise StateError(
-                f"output every {spacing:g} s makes {count} rows; at most {MOST_ROWS} fit, give more seconds"
-            )
-        return start + spacing * np.arange(count + 1)
-    try:
-        times = np.array(output if isinstance(output, np.ndarray) else list(output), dtype=float)
-    except (TypeError, ValueError) as error:
-        raise StateError(f"output: give a spacing in seconds, or times, not {output!r}") from error
-    slack = 1e-12 * (1 + abs(end))
-    if (
-        times.ndim != 1
-        or not len(times)
-        or not ((np.diff(times) >= 0).all() and start <= times[0] <= times[-1] <= end + slack)
-    ):
-        raise StateError(f"output: times must increase and lie within {start:g} and {end:g} s")
-    return np.minimum(times, end)

@@ -116,6 +116,10 @@ def along(m, row, first, count, stride):
 def take(m, w, t, h):
     """A step of size h: slopes into k, the state it leads to into new; the slope there only where the error estimate
     asks for it: a step that is rejected does without."""
+    if w[IMPLICIT] != 0:
+        m[TRIED] = h
+        call(w[IMPLICIT], m.ctypes.data, w.ctypes.data, 0)  # type: ignore[call-arg]
+        return
     if w[EULER]:
         push(m, w, h)
     last = w[SLOPES] - 1
@@ -210,6 +214,8 @@ def weighted(m, w, row, count, out):
 @compiled
 def error(m, w, h):
     """The estimated error of a step, as a part of what is allowed."""
+    if w[IMPLICIT] != 0:
+        return m[ESTIMATED]
     n, y, new, k, slopes, row = w[N], w[Y], w[NEW], w[K], w[SLOPES], w[ERRORS]
     if n == 0:
         return 0.0
@@ -222,6 +228,19 @@ def error(m, w, h):
     if w[ESTIMATES] == 1:
         return h * math.sqrt(first / n)
     return h * first / math.sqrt((first + 0.01 * second) * n) if first != 0.0 else 0.0
+
+
+@compiled
+def strain(m, w, h):
+    """h |lambda| for the eigenvalue that a step's last two slopes tell of, both at its end, at different states (Hairer
+    and Wanner, IV.2)."""
+    n, last = w[N], w[SLOPES] - 1
+    turned, apart, row = 0.0, 0.0, w[A] + (last - 1) * w[ALL_SLOPES]
+    for i in range(n):
+        there = m[w[Y] + i] + h * along(m, row, w[K] + i, last - 1, n)
+        turned += (m[w[K] + last * n + i] - m[w[K] + (last - 1) * n + i]) ** 2
+        apart += (m[w[NEW] + i] - there) ** 2
+    return h * math.sqrt(turned / apart) if apart > 0.0 else 0.0
 
 
 @compiled

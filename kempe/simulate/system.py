@@ -14,11 +14,12 @@ from kempe.dynamics.equations import Equations
 from kempe.dynamics.kinematics import frames, rates
 from kempe.dynamics.partition import Choice, normalized
 from kempe.dynamics.recursions import crba
+from kempe.dynamics.tree import Tree
 from kempe.model import blocks
 from kempe.model.model import Model
 from kempe.simulate.events import Event
 from kempe.simulate.stops import Stops, stop_efforts
-from kempe.spatial.vectors import array, from_sx, to_sx
+from kempe.spatial.vectors import Matrix, Vector, array, dot, from_sx, to_sx
 
 KEPT = 32  # systems of one model that are remembered
 
@@ -171,13 +172,7 @@ def _dense_program(model: Model, setting: Setting) -> Program:
         given = efforts(t, q, v, z, w, p, c)
         tree, q_, v_ = equations.tree(from_sx(p)), from_sx(q), from_sx(v)
         bias = to_sx(equations.inverse(tree, q_, v_, np.zeros(model.nv)))
-        found = frames(tree, q_, v_)
-        base = -tree.gravity
-        jacobian = loops.jacobian(tree, q_, found, equations.closure_size)
-        gamma = loops.bias(tree, found, loops.coasting(tree, q_, v_, base), base, equations.closure_size)
-        if setting.pull:
-            pulled = 2 * setting.pull * (jacobian @ v_) + setting.pull**2 * loops.phi(tree, q_, equations.closure_size)
-            gamma = gamma - pulled
+        jacobian, gamma = _loop_equations(model, setting, tree, q_, v_)
         return {
             "qdot": _rates(model, q, v, p),
             "rest": given["tau"] - bias,
@@ -190,6 +185,57 @@ def _dense_program(model: Model, setting: Setting) -> Program:
         }
 
     return trace(parts, _system_shapes(model, setting), name="dense system")
+
+
+def _loop_equations(model: Model, setting: Setting, tree: Tree, q: Vector, v: Vector) -> tuple[Matrix, Vector]:
+    """J and gamma: accelerations keep J a = gamma."""
+    found, base, size = frames(tree, q, v), -tree.gravity, model.equations.closure_size
+    jacobian = loops.jacobian(tree, q, found, size)
+    gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)
+    if setting.pull:
+        gamma = gamma - 2 * setting.pull * (jacobian @ v) - setting.pull**2 * loops.phi(tree, q, size)
+    return jacobian, gamma
+
+
+def variation(model: Model, setting: Setting) -> Kernel:
+    """How the right-hand side varies with the state, for implicit steps, remembered as long as the model lives.
+
+    With accelerations a and multipliers lam held, what is left of the equations of motion and of the loops' is
+
+        r1 = ID(q, v, a) - J^T lam - tau(t, q, v, z, w),    r2 = J a - gamma(q, v),
+
+    and (t, q, v, z, w, p, c, a, lam, dq, dv, dz, da) -> r1, dqdot, dr1, dzdot, dr2 are r1 and the exact derivatives
+    along one direction: columns of M and J where only da is not zero. It is the same for every formulation and every
+    choice of coordinates, takes no derivative through an elimination, and is compiled as fast as inverse dynamics,
+    however many directions there are.
+    """
+    known, key = model.compiled.setdefault("variations", {}), _key(model, setting, None)[0]
+    if key not in known:
+        while len(known) >= KEPT:
+            known.pop(next(iter(known)))
+        known[key] = Kernel(_variation(model, key))
+    return known[key]
+
+
+def _variation(model: Model, setting: Setting) -> Program:
+    efforts, shapes, sizes = _efforts(model, setting), _system_shapes(model, setting), model.equations.sizes
+    state = {name: shapes[name] for name in ("q", "v", "z")} | {"a": model.nv}
+
+    def varied(t, q, v, z, w, p, c, a, lam, *directions):
+        given = efforts(t, q, v, z, w, p, c)
+        tree, q_, v_, a_ = model.equations.tree(from_sx(p)), from_sx(q), from_sx(v), from_sx(a)
+        r1, r2 = to_sx(model.equations.inverse(tree, q_, v_, a_)) - given["tau"], ca.SX(0, 1)
+        if model.topology.loops:
+            jacobian, gamma = _loop_equations(model, setting, tree, q_, v_)
+            r1 -= to_sx(array(dot(column, from_sx(lam)) for column in jacobian.T))
+            r2 = to_sx(array(dot(row, a_) for row in jacobian) - gamma)
+        left = {"dqdot": _rates(model, q, v, p), "dr1": r1, "dzdot": given["zdot"], "dr2": r2}
+        along = ca.jtimes(ca.vertcat(*left.values()), ca.vertcat(q, v, z, a), ca.vertcat(*directions))
+        ends = np.cumsum([0, *(part.numel() for part in left.values())]).tolist()
+        return {"r1": r1} | dict(zip(left, ca.vertsplit(ca.densify(along), ends), strict=True))
+
+    directions = {f"d{name}": size for name, size in state.items()}
+    return trace(varied, shapes | {"a": model.nv, "lam": sizes["lam"]} | directions, name="variation")
 
 
 def _rates(model: Model, q: ca.SX, v: ca.SX, p: ca.SX) -> ca.SX:

@@ -13,18 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from kempe.simulate import collocation
+
 Row = dict[int, float]
 
 
 @dataclass(frozen=True)
 class Method:
-    """An explicit Runge-Kutta method.
+    """A Runge-Kutta method.
 
     order: of the result; error_order: of the estimate that the step size is chosen by, None where it is fixed.
     slopes: how many k_j a step takes, the one at the new point included; `a` and `c` have rows for the extra ones that
     dense output takes after those.
     errors: weights of the error estimates: one, or two, that of lower order first, combined as DOP853 does.
-    dense: P above.
+    dense: P above. implicit: slopes depend on each other, and the step of `implicit.py` solves for them.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Method:
     dense: np.ndarray
     error_order: int | None
     source: str
+    implicit: bool = False
 
     @property
     def adaptive(self) -> bool:
@@ -360,4 +363,23 @@ def _euler() -> Method:
     )
 
 
-METHODS = {method.name: method for method in (_dop853(), _dopri5(), _rk4(), _euler())}
+def _radau() -> Method:
+    """Radau IIA of order 5; the first slope is for the error estimate, the last is the one after the step."""
+    a, dense = np.zeros((5, 5)), np.zeros((5, 3))
+    a[1:4, 1:4], a[4, 1:4] = collocation.WEIGHTS, collocation.WEIGHTS[2]
+    dense[1:4] = [slope.integ().coef[1:] for slope in collocation.SLOPES]
+    return Method(
+        "radau",
+        5,
+        5,
+        a,
+        np.array([0.0, *collocation.TIMES, 1.0]),
+        np.zeros((1, 5)),
+        dense,
+        3,
+        "E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, 2nd ed. (1996), IV.8",
+        implicit=True,
+    )
+
+
+METHODS = {method.name: method for method in (_dop853(), _dopri5(), _rk4(), _euler(), _radau())}

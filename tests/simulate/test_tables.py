@@ -5,7 +5,7 @@ import pytest
 
 from kempe.simulate.tables import METHODS
 
-ORDERS = {"dop853": (8, 7), "dopri5": (5, 4), "rk4": (4, 3)}  # of the step, and of the dense output
+ORDERS = {"dop853": (8, 7), "dopri5": (5, 4), "rk4": (4, 3), "radau": (5, 3)}  # of the step, and of the dense output
 
 
 @pytest.mark.parametrize("name", ORDERS)

@@ -1,0 +1,89 @@
+"""Asked: what a user may ask of a run, checked and in the forms that it takes."""
+
+from collections.abc import Iterable
+from math import inf, isfinite
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.simulate.events import Event
+from kempe.simulate.stops import Stops, limit_events, no_events
+from kempe.simulate.tables import METHODS, Method
+
+MOST_ROWS = 10_000_000
+PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
+
+
+def check(model: Model, state: State, duration: float, tolerance: float, longest: float) -> None:
+    """Refuses what no run can be made of."""
+    if not isinstance(state, State):
+        raise StateError(f"state: give one from model.state(...), or a dict by joint name, not {type(state).__name__}")
+    if state.model.q_names != model.q_names:
+        raise StateError(f"the state is one of {state.model.mechanism.name!r}; make one with model.state(...)")
+    if state.q.shape != (model.nq,) or state.v.shape != (model.nv,):
+        has, takes = f"{state.q.size} coordinates and {state.v.size} velocities", f"{model.nq} and {model.nv}"
+        raise StateError(f"the state has {has}; {model.mechanism.name!r} takes {takes}: make one with model.state(...)")
+    if not (isfinite(duration) and duration > 0):
+        raise StateError(f"duration is {duration!r} s; it must be positive")
+    if not 1e-15 <= tolerance < 1:
+        raise StateError(f"tolerance is {tolerance!r}; it takes 1e-15 to 1")
+    if not longest > 0:
+        raise StateError(f"longest is {longest!r} s; it must be positive")
+
+
+def method_of(name: str, step: float | None) -> Method:
+    """The method to begin with; `auto` may go on by another."""
+    if name == "auto":
+        name = "dop853"
+    if name not in METHODS:
+        raise StateError(f"there is no method {name!r}; there are auto, {', '.join(METHODS)}")
+    method = METHODS[name]
+    if method.adaptive and step is not None:
+        raise StateError(f"{name} chooses its steps by tolerance; step is for rk4 and euler, longest= bounds a step")
+    if not method.adaptive and not (step is not None and step > 0):
+        raise StateError(f"{name} takes fixed steps: give step, in seconds")
+    return method
+
+
+def stabilized(stabilize: str | None) -> tuple[bool, float]:
+    """Whether states are brought back onto the loops, and how fast loops are pulled together otherwise."""
+    if stabilize not in ("project", "baumgarte", None):
+        raise StateError(f"stabilize is {stabilize!r}; it takes 'project', 'baumgarte' or None")
+    return stabilize == "project", PULL if stabilize == "baumgarte" else 0.0
+
+
+def limits_of(model: Model, limits) -> tuple[Stops | None, list[Event]]:
+    """Stops, and events, that joint limits become."""
+    if limits == "events":
+        return None, limit_events(model)
+    return no_events(limits), []
+
+
+def output_times(start: float, end: float, output) -> np.ndarray:
+    """When output is wanted."""
+    if output is None:
+        return np.zeros(0)
+    if np.ndim(output) == 0 and not isinstance(output, (str, Iterable)):
+        spacing = float(output)
+        if not 0 < spacing < inf:
+            raise StateError(f"output is {output!r} s; it takes a spacing, times, or None for every step")
+        count = int((end - start) / spacing * (1 + 1e-12))
+        if count > MOST_ROWS:
+            raise StateError(
+                f"output every {spacing:g} s makes {count} rows; at most {MOST_ROWS} fit, give more seconds"
+            )
+        return start + spacing * np.arange(count + 1)
+    try:
+        times = np.array(output if isinstance(output, np.ndarray) else list(output), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"output: give a spacing in seconds, or times, not {output!r}") from error
+    slack = 1e-12 * (1 + abs(end))
+    if (
+        times.ndim != 1
+        or not len(times)
+        or not ((np.diff(times) >= 0).all() and start <= times[0] <= times[-1] <= end + slack)
+    ):
+        raise StateError(f"output: times must increase and lie within {start:g} and {end:g} s")
+    return np.minimum(times, end)
