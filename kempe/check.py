@@ -10,7 +10,7 @@ import numpy as np
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
 from kempe.errors import MechanismError, TopologyError
-from kempe.mechanism.bodies import Hub, Plate, Rod, Solid
+from kempe.mechanism.bodies import Body, Hub, Length, Plate, Rod, Solid
 from kempe.mechanism.joints import Universal
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -129,6 +129,8 @@ def _markers(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
             yield _error(where, f"marker {marker} is on a body of another mechanism; use this mechanism's own bodies")
         else:
             yield from _place(where, f"marker {marker}", marker.position, marker.rotation, values)
+            if marker.station is not None and marker.name not in marker.body.markers:
+                yield from _on_beam(marker.body, f"marker {marker}", marker.position[0], values)
     for body in m.bodies:
         for part in body.parts:
             what = f"solid {part.name!r}" if part.name else "its solid"
@@ -147,10 +149,37 @@ def _place(where: str, what: str, position, rotation, values: dict[str, float]) 
         yield _error(where, f"the axes of {what} are not a rotation: columns must be right-handed unit vectors")
 
 
+def _beam(body: Body, values: dict[str, float]) -> Iterator[Finding]:
+    """A beam is a body of its own, of real stuff, with shapes that bend it, each in its own way."""
+    if any(part.solid.flexible for part in (body.parts if body.beam is None else body.parts[1:])):
+        yield _error(f"body {body.name!r}", "a beam is no part of another body; make it by m.beam(...) and weld them")
+    if body.beam is None:
+        return
+    for name, x in body.beam.parameters().items():
+        if x < 0 or (x == 0 and name != "damping"):
+            yield _error(f"{body.name}.{name}", f"is {x:g}; of a beam it must be positive")
+    for what, numbers in (("move", body.beam.integrals.overlap), ("bend", body.beam.integrals.curvature)):
+        same = np.equal.outer(body.beam.integrals.plane, body.beam.integrals.plane)
+        size = np.sqrt(np.diag(numbers))
+        if not size.all() or np.linalg.eigvalsh(np.where(same, numbers, 0.0) / np.outer(size, size))[0] < 1e-9:
+            yield _error(f"beam {body.name!r}", f"some sum of its shapes does not {what} it; give shapes that all do")
+    places = [(f"marker {x}", x.position[0]) for x in body.markers.values()]
+    places += [(f"solid {part.name!r}", part.position[0]) for part in body.parts[1:]]
+    for what, x in places:
+        yield from _on_beam(body, what, x, values)
+
+
+def _on_beam(body: Body, what: str, x: Length, values: dict[str, float]) -> Iterator[Finding]:
+    at, length = values.get(x, math.nan) if isinstance(x, str) else x, values[f"{body.name}.length"]
+    if at < 0 or at > length * (1 + 1e-12):
+        yield _error(f"beam {body.name!r}", f"{what} is at x = {at:g}, beyond its ends at 0 and {length:g}")
+
+
 def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
     if m.ground.parts:
         yield Finding("warning", "body 'ground'", "it has solids, whose inertia has no effect")
     for body in m.bodies:
+        yield from _beam(body, values)
         for path, x in body.parameters.items():
             name = path.rsplit(".", 1)[-1]
             if x < 0 and (name in ("mass", "radius", "thickness", "moment") or ".size." in path):
@@ -166,7 +195,9 @@ def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
                 yield _error(where, "the axis of the hub is zero; give a direction such as (0, 0, 1)")
             elif isinstance(part.solid, Plate) and (len(part.solid.outline) < 3 or not abs(part.solid.area) > 0):
                 yield _error(where, "the outline of the plate encloses no area; give its corners in order")
-            elif not isinstance(part.solid, Hub) and all(map(math.isfinite, part.solid.parameters().values())):
+            elif isinstance(part.solid, Hub) or part.solid.flexible:
+                continue
+            elif all(map(math.isfinite, part.solid.parameters().values())):
                 yield from _physical(where, part.solid)
 
 
@@ -264,9 +295,13 @@ def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
 def _loose_joints(tree: Tree, rng: np.random.Generator) -> Iterator[str]:
     """Joints whose pivot in the factorization of the inertia matrix vanishes beside the inertia they carry."""
     count = len(tree.links)
-    postures = [link.posture(link.kind.random(rng)) for link in tree.links]
+    stiff = [link.shared or link.beam is not None for link in tree.links]  # a beam is judged as if it did not bend
+    kinds = zip((link.kind for link in tree.links), stiff, strict=True)
+    drawn = [kind.neutral() if still else kind.random(rng) for kind, still in kinds]
+    postures = [link.posture(q) for link, q in zip(tree.links, drawn, strict=True)]
     changes = [_matrix(relative_pose(link.moves(p))) for link, p in zip(tree.links, postures, strict=True)]
-    rigid = [_spatial(link.inertia) for link in tree.links]
+    whole = [x.inertia if x.beam is None else x.beam.rigid(np.zeros(x.beam.size)) for x in tree.links]
+    rigid = [_spatial(inertia) for inertia in whole]
     articulated, composite = [x.copy() for x in rigid], [x.copy() for x in rigid]
     for k in range(count - 1, -1, -1):
         link, parent, x = tree.links[k], tree.parents[k], changes[k]
@@ -275,7 +310,7 @@ def _loose_joints(tree: Tree, rng: np.random.Generator) -> Iterator[str]:
         pivot = s.T @ u + np.diag(link.armature.astype(float))
         # Each freedom beside the inertia it carries, so that turning and sliding are not compared with each other.
         size = np.sqrt(np.maximum(np.diag(s.T @ composite[k] @ s) + link.armature.astype(float), 0.0))
-        if link.kind.nv:
+        if link.kind.nv and not stiff[k]:
             if not size.all() or not np.linalg.eigvalsh(pivot / np.outer(size, size))[0] > 1e-10:
                 yield link.name
             articulated[k] = articulated[k] - u @ np.linalg.pinv(pivot, rcond=1e-12, hermitian=True) @ u.T

@@ -12,7 +12,7 @@ spread over all coordinates. Redundant rows do no harm: steps are those of least
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -117,7 +117,16 @@ def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assemb
 
 
 def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
-    """The closed q nearest to a start, downhill, and the largest entry that is left; infinite for a false solution."""
+    """The closed q nearest to a start, downhill, and the largest entry that is left; infinite for a false solution.
+    Beams are bent where loops do not close otherwise."""
+    if model.bending.any():
+        q, gap = _downhill(model, replace(task, free=task.free & ~model.bending), start)
+        if gap <= CLOSED:
+            return q, gap
+    return _downhill(model, task, start)
+
+
+def _downhill(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
     q, damping = start, 1e-3
     error, jacobian, upright = _equations(model, task, q)
     for _ in range(ITERATIONS):
@@ -217,7 +226,7 @@ def _starts(model: Model, task: Task):
         away = model.random_state(int(rng.integers(1 << 31))).q
         q = task.q.copy()
         for t in model.topology.tree:
-            if task.free[t.v].any():
+            if (task.free & ~model.bending)[t.v].any():
                 scale = np.array([1.0 if unit == "rad" else size for unit in _q_units(t.joint.type)])
                 q[t.q] = away[t.q] * scale
         for limit in model.limits:  # spread over the whole way between limits
@@ -304,10 +313,12 @@ def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
         if len(right[-1]) != sum(len(row) for row in rows) - sum(len(x) for x in right[1:-1]):
             raise StateError(f"rates: {name!r} takes as many numbers as it has velocities, not {rate!r}")
     matrix = stacked(jacobian, rows)
-    wanted, columns = np.concatenate(right) - matrix @ inside, of_columns(matrix, free)
-    v = inside.copy()
-    v[free] = least(columns, wanted)
-    off = np.abs(columns @ v[free] - wanted).max(initial=0.0)
+    wanted, v, off = np.concatenate(right) - matrix @ inside, inside.copy(), np.inf
+    for some in (free & ~model.bending, free):  # beams keep still, if they can
+        if off > 1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)):
+            columns = of_columns(matrix, some)
+            v[some] = least(columns, wanted)
+            off = np.abs(columns @ v[some] - wanted).max(initial=0.0)
     if off > 1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)):
         raise NotClosed(
             f"these rates ({', '.join(rates)}) cannot go together: loops would open at {off:.3g} per second"
@@ -317,7 +328,7 @@ def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
 
 def _check_determined(model: Model, task: Task, q: np.ndarray) -> None:
     _, jacobian, _ = _equations(model, task, q)
-    columns = of_columns(jacobian, task.free)
+    columns = of_columns(jacobian, task.free & ~model.bending)
     left = columns.shape[1] - rank_of(columns, DETERMINED)
     if left:
         given = ", ".join(task.given) or "nothing"

@@ -17,6 +17,7 @@ from kempe.model.model import Model
 
 SPARING = 1.0, 0.5, 0.0
 PASSIVE = 0.7  # how much passive joints are preferred as dependent ones
+BENT = 0.05  # the same for joints beside beams: what bends goes its own way
 SMALL = 1e-4  # rows of J this small beside the largest at all samples are looked at elsewhere
 EXISTS = 1e-12  # entries of J larger than this are worked on
 TREES = 4  # states of the tree at which that is done
@@ -92,6 +93,7 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0) -> Choice:
     felt = np.maximum(nonzero.sum(axis=0), 1)
     weight = (felt.min(initial=1) / felt) ** sparing
     weight[model.driven] *= PASSIVE
+    weight[model.bending] *= BENT
     if model.formulation == "denoc":  # its coordinates are the actuated ones, whether they are good here or not
         dependent = np.setdiff1d(np.arange(model.nv), model.driven)
     else:

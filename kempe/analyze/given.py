@@ -124,8 +124,9 @@ class Place:
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
-        found = kinematics.frames(tree, q, np.zeros(self.model.nv))
-        frame = kinematics.at_place(found, tree.place(self.model.marker(self.marker)))
+        marker = self.model.marker(self.marker)
+        tree = tree.including(marker)
+        frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(self.model.nv)), tree.place(marker))
         return kinematics.place(frame.rotation, frame.position)[self.k]
 
     def symbolic_rate(self, tree, q, v):

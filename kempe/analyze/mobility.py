@@ -14,8 +14,10 @@ import numpy as np
 
 from kempe.analyze.freedom import assembled_samples, beside
 from kempe.analyze.matrices import allowed, rank_of
+from kempe.analyze.seats import Seat, seat
 from kempe.dynamics.rows import ROWS
 from kempe.mechanism.bodies import Marker, Values
+from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -85,7 +87,7 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     rank = max(ranks)
     best = ranks.index(rank)
     matrix, names = matrices[best]
-    freedom = 6 * len(m.bodies) - rank
+    freedom = matrix.shape[1] - rank
     loose = _left_null(matrix, rank)
     undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
     touched = {n.rsplit(" ", 2)[0] for n in undetermined}
@@ -107,8 +109,9 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
 
 
 def gruebler(mechanism: Mechanism) -> int:
-    """Freedom by counting: six a body, less what each joint takes."""
-    return 6 * len(mechanism.bodies) - sum(6 - len(joint.type.v_names) for joint in mechanism.joints)
+    """Freedom by counting: six a body, the coordinates of beams, less what each joint takes."""
+    bending = sum(sum(body.beam.counts) for body in mechanism.bodies if body.beam is not None)
+    return 6 * len(mechanism.bodies) + bending - sum(6 - len(joint.type.v_names) for joint in mechanism.joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +147,11 @@ class Held:
 def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
     """All directions that joints hold at a state; all six of those whose actuators are at rest."""
     m, poses, found = model.mechanism, _poses(model, q, p), []
-    values = (m.parameters | dict(zip(model.p_names, model.p if p is None else p, strict=True))).__getitem__
+    values = _values(model, p)
     for joint in m.joints:
-        ends = [_frame(poses[marker.body.name], joint, marker, values) for marker in (joint.a, joint.b)]
-        marker = poses[joint.b.body.name][0] @ np.array(joint.b.rotation, dtype=float)
+        seats = [seat(model, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
+        ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
+        marker = seats[1].rotation @ np.array(joint.b.rotation, dtype=float)
         wanted = range(6) if actuators_held and all(joint.actuated) else held(joint)
         pitch = float(values(f"{joint.name}.pitch")) if joint.pitch is not None else 0.0
         found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker, pitch * (d == 5)) for d in wanted]
@@ -155,12 +159,15 @@ def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None)
 
 
 def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> tuple[np.ndarray, list[str]]:
-    """Rows of all joints on the twists [omega; v] of all bodies, in each joint's own axes, lengths over the size."""
+    """Rows of all joints on the twists [omega; v] of all bodies, then on the rates of beams, in each joint's own axes,
+    lengths over the size."""
     m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q, p)
     number = {body.name: k for k, body in enumerate(m.bodies)}
     directions = held_axes(model, q, actuators_held, p)
     rows = np.zeros((len(directions), len(m.bodies), 6))
-    for row, d in zip(rows, directions, strict=True):
+    bending = np.zeros((len(directions), model.nv))
+    values, beams = _values(model, p), [t.v for t in model.topology.tree if isinstance(t.joint, BeamJoint)]
+    for row, bent, d in zip(rows, bending, directions, strict=True):
         # At the place of frame b, for both bodies: along a slider the frames are apart.
         for sign, marker in ((-1, d.joint.a), (1, d.joint.b)):
             k = number.get(marker.body.name)
@@ -172,7 +179,15 @@ def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=Non
                 row[k, 3:] += sign * d.axis
                 row[k, :3] += sign * np.cross(d.place - poses[marker.body.name][1], d.axis) / size
                 row[k, :3] -= sign * d.screw / size * d.axis
-    return rows.reshape(len(directions), 6 * len(m.bodies)), [d.name for d in directions]
+            at = seat(model, poses[marker.body.name], marker, q, values)
+            if d.direction < 3:
+                bent[at.v] += sign * (d.axis @ at.angular)
+            else:
+                lever = np.cross(d.place - at.position, d.axis) - d.screw * d.axis
+                bent[at.v] += sign / size * (d.axis @ at.linear + lever @ at.angular)
+    bending *= size  # rates of lengths, as those of places are
+    columns = np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
+    return columns, [d.name for d in directions]
 
 
 def _poses(model: Model, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -192,10 +207,14 @@ def held(joint: Joint) -> list[int]:
     return sorted(turning) + [3 + i for i in rows.places]
 
 
-def _frame(pose, joint: Joint, marker: Marker, values: Values) -> tuple[np.ndarray, np.ndarray]:
-    rotation, position = pose
+def _values(model: Model, p) -> Values:
+    own = dict(zip(model.p_names, model.p if p is None else p, strict=True))
+    return (model.mechanism.parameters | own).__getitem__
+
+
+def _frame(at: Seat, joint: Joint, marker: Marker, values: Values) -> tuple[np.ndarray, np.ndarray]:
     turn, place = relative_pose(joint.frame(marker, values))
-    return rotation @ np.array(turn, dtype=float), position + rotation @ np.array(place, dtype=float)
+    return at.rotation @ np.array(turn, dtype=float), at.position + at.rotation @ np.array(place, dtype=float)
 
 
 def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
@@ -233,6 +252,7 @@ def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) ->
 def _with_actuators_held(model: Model, q: np.ndarray) -> np.ndarray:
     """Motions that are left while all actuated joints rest, as columns."""
     matrix, _ = constraints(model, q, actuators_held=True)
+    matrix = matrix[:, : 6 * len(model.mechanism.bodies)]  # beams at rest: to swing is not to move by itself
     return allowed(matrix, rank_of(matrix, RANK))
 
 

@@ -79,7 +79,7 @@ def _least(
 ) -> set[tuple[str, int]]:
     """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed."""
     matrix, _ = constraints(model, q, p=p)
-    stresses = np.linalg.svd(matrix)[0][:, 6 * len(model.mechanism.bodies) - freedom :]
+    stresses = np.linalg.svd(matrix)[0][:, matrix.shape[1] - freedom :]
     size, directions = model.equations.closure_size, held_axes(model, q, p=p)
     along = np.array([wrenches[names.index(d.joint.name)] @ d.seen(size) for d in directions])
     excess = stresses @ (stresses.T @ along)

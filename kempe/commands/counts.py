@@ -77,9 +77,11 @@ def on_legs(mechanism: Mechanism) -> Model | None:
 
 
 def forward_programs(model: Model, legged: Model | None) -> dict[str, Program]:
-    """Forward dynamics of a mechanism with loops by every formulation and way there is, and by clusters."""
+    """Forward dynamics of a mechanism with loops by every formulation and way there is, and by clusters of rigid
+    links."""
     others: dict[str, dict] = {f"{model.formulation}, {way}": {"way": way} for way in WAYS}
-    others |= {way: {"formulation": way} for way in MULTIPLIERS} | {"clusters": {"way": "clusters"}}
+    others |= {way: {"formulation": way} for way in MULTIPLIERS}
+    others |= {} if model.bending.any() else {"clusters": {"way": "clusters"}}
     programs = {}
     for name, other in others.items():
         equations = replace(model.chosen, **other)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.dynamics import kinematics, recursions
+from kempe.dynamics.articulated import packed, unpacked
 from kempe.dynamics.partition import Reduction, congruent
 from kempe.dynamics.tree import Tree
 from kempe.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -123,7 +124,7 @@ def _closed(
         whole.j - u[:3] @ k[:, :3], whole.h - u[:3] @ k[:, 3:], whole.m - u[3:] @ k[:, 3:]
     )  #                                                                                                        (34)
     more = felt @ g + u @ d
-    return Step(pivots(d_matrix), k, d, (recursions.packed(left), n + more[:3], f + more[3:]))  #                (32)
+    return Step(pivots(d_matrix), k, d, (packed(left), n + more[:3], f + more[3:]))  #                (32)
 
 
 def _composites(
@@ -168,7 +169,7 @@ def _along(span: tuple[Matrix, Matrix], freedom: int, n: Vector, f: Vector):
 
 def _apparent(body: RigidInertia, more: Handed | None) -> Inertia:
     """Of a link: its body, and what other clusters that hang on it hand on."""
-    return body if more is None else ArticulatedInertia.of(body) + recursions.unpacked(more[0])
+    return body if more is None else ArticulatedInertia.of(body) + unpacked(more[0])
 
 
 def _together(one: Inertia, other: Inertia) -> Inertia:

@@ -181,10 +181,12 @@ class Equations:
         """Kinematics of one marker."""
 
         def pose(eq, tree, q):
+            tree = tree.including(marker)
             frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(eq.topology.nv)), tree.place(marker))
             return frame.rotation, frame.position
 
         def twist(eq, tree, q, v):
+            tree = tree.including(marker)
             return (kinematics.world_twist(kinematics.at_place(kinematics.frames(tree, q, v), tree.place(marker))),)
 
         def jacobian(eq, tree, q):
@@ -306,7 +308,7 @@ def _body_poses(eq: Equations, tree, q):
     found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
     placed = []
     for body in eq.topology.mechanism.bodies:
-        number = eq.topology.parent_of[body]
+        number = tree.seats[body][None]
         frame = kinematics.at_place(found, Place(number, tree.links[number].body))
         placed.append(np.concatenate([frame.rotation.ravel(), frame.position]))
     return (np.stack(placed),)
@@ -314,7 +316,7 @@ def _body_poses(eq: Equations, tree, q):
 
 def _energy(eq, tree, q, v):
     found = kinematics.frames(tree, q, v)
-    energies = kinematics.kinetic_energy(tree, found, v), kinematics.potential_energy(tree, found, q)
+    energies = kinematics.kinetic_energy(tree, found, q, v), kinematics.potential_energy(tree, found, q)
     return [array([energy]) for energy in energies]
 
 
@@ -339,11 +341,11 @@ def _motion_rates(eq, tree, q, v, a):
 
 
 def _momentum(eq, tree, q, v):
-    return kinematics.momentum(tree, kinematics.frames(tree, q, v))
+    return kinematics.momentum(tree, kinematics.frames(tree, q, v), q, v)
 
 
 def _center_of_mass(eq, tree, q):
-    return (kinematics.center_of_mass(tree, kinematics.frames(tree, q, np.zeros(eq.topology.nv))),)
+    return (kinematics.center_of_mass(tree, kinematics.frames(tree, q, np.zeros(eq.topology.nv)), q),)
 
 
 # ---- the registry -------------------------------------------------------------------------------------

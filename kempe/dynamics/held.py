@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.dynamics import loops, recursions
+from kempe.dynamics import beams, loops, recursions
 from kempe.dynamics.kinematics import GROUND, Frame, frame_along
 from kempe.dynamics.recursions import Factors, Run, accelerate
 from kempe.dynamics.rows import ROWS
@@ -66,7 +66,7 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
 def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run, moving: bool = False) -> dict[int, Frame]:
     """Frames of the links that cuts hang from, directly or not, and of the ground (-1); `out` is what
     `recursions.coasting` gave. moving: with the velocities of their origins, zeros else."""
-    chains = {k for placed in cuts for end in placed.links for k in tree.topology.chain(end)}
+    chains = {k for placed in cuts for end in placed.links for k in tree.chain(end)}
     found = {-1: GROUND}
     for k in sorted(chains):
         link, above, (posture, omega, *_) = tree.links[k], found[tree.parents[k]], out[k]
@@ -97,6 +97,7 @@ class Held:
         self.felt: list[list[int]] = [[] for _ in range(count)]
         self.drift = np.empty(count, dtype=object)
         self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
+        self._bent: dict[tuple[int, int], Vector] = {}  # by beam and row: what sections of the beam feel
         pulled: dict[int, dict[int, Vector]] = {}  # by link, by row: the wrench at its frame, in its axes
         ground = zeros(3), base
         for placed in cuts:
@@ -122,6 +123,9 @@ class Held:
     def _hand_on(self, k: int, wrenches: dict[int, Vector], pulled: dict, entries: dict) -> None:
         """What a joint feels, what it adds to the matrix, and what is left for the link that carries it."""
         link, factors, rows = self._tree.links[k], self._factors, sorted(wrenches)
+        if link.shared:
+            self._bend(k, wrenches, pulled)
+            return
         if link.kind.nv == 1:
             pivot = factors.pivots[k].reshape(1, 1)
         else:
@@ -129,7 +133,8 @@ class Held:
         pairs = [(i, j) for n, i in enumerate(rows) for j in rows[: n + 1]]
         before = _objects([entries.get(pair, 0.0) for pair in pairs])
         given = np.stack([wrenches[row] for row in rows])
-        y, moved, after, left = self._run(feel, link, factors.postures[k], factors.k[k], pivot, given, before)
+        bent = np.stack([self._bent.get((k, row), zeros(link.kind.nv)) for row in rows])
+        y, moved, after, left = self._run(feel, link, factors.postures[k], factors.k[k], pivot, given, bent, before)
         felt = [n for n, row in enumerate(y) if not all(is_zero(x) for x in row)]
         for n in felt:
             self.felt[rows[n]].append(k)
@@ -139,6 +144,15 @@ class Held:
         for row, wrench in zip(rows, left, strict=True):
             self._pull(pulled, self._tree.parents[k], row, wrench)
 
+    def _bend(self, k: int, wrenches: dict[int, Vector], pulled: dict) -> None:
+        """A section of a beam hands all of a wrench on to it, and what its coordinates feel."""
+        on = self._tree.parents[k]
+        for row, wrench in wrenches.items():
+            effort, left = self._run(bend, self._tree.links[k], self._factors.postures[k], wrench)
+            known = self._bent.get((on, row))
+            self._bent[on, row] = effort if known is None else self._run(together, None, known, effort)[0]
+            self._pull(pulled, on, row, left)
+
     def accelerations(self, lam: Vector) -> Vector:
         """Of all joints, with multipliers given."""
         tree, factors = self._tree, self._factors
@@ -147,11 +161,12 @@ class Held:
         for k, parent in enumerate(tree.parents):
             above = (zeros(3), self._base) if parent < 0 else motion[parent]
             rows, moved = self._moved.get(k, ([], zeros(0, tree.links[k].kind.nv)))
-            given = factors.postures[k], *above, *factors.biases[k], factors.k[k], factors.d[k]
+            own = vdot[parent] if tree.links[k].shared else factors.d[k]
+            given = factors.postures[k], *above, *factors.biases[k], factors.k[k], own
             rates, *moving = self._run(pushed, tree.links[k], *given, moved, lam[rows])
             vdot.append(rates)
             motion.append(moving)
-        return recursions.joined(vdot)
+        return recursions.joined(beams.owned(tree, vdot))
 
 
 def _objects(values: list) -> np.ndarray:
@@ -210,12 +225,27 @@ def inertia_felt(link: Link, posture: Vector, carried: Vector) -> tuple[Matrix]:
     return (recursions.pivot_matrix(link, posture, carried),)
 
 
-def feel(link: Link, posture, k: Matrix, pivot: Matrix, wrenches: Matrix, before: Vector) -> tuple[np.ndarray, ...]:
+def bend(link: Link, posture: Vector, wrench: Vector) -> tuple[Vector, Vector]:
+    """What the coordinates of a beam feel of a wrench on a section of it, and the wrench at its frame."""
+    back = wrench_back(link.moves(posture), wrench[:3], wrench[3:])
+    return array(_along(link, posture, wrench)), np.concatenate(back)
+
+
+def _along(link: Link, posture: Vector, wrench: Vector) -> list[Scalar]:
+    angular, linear = link.subspace(posture)
+    return [dot(s, wrench[:3]) + dot(x, wrench[3:]) for s, x in zip(angular.T, linear.T, strict=True)]
+
+
+def feel(
+    link: Link, posture, k: Matrix, pivot: Matrix, wrenches: Matrix, bent: Matrix, before: Vector
+) -> tuple[np.ndarray, ...]:
     """What a joint feels of wrenches on its link, row by row: y, and D^-1 y; what that adds to J I^-1 J^T, whose lower
-    half was `before`; and the wrenches left for the link that carries it (32, 34 of paper 4)."""
+    half was `before`; and the wrenches left for the link that carries it (32, 34 of paper 4). bent: what sections of a
+    beam feel besides."""
     angular, linear = link.subspace(posture)
     size = len(pivot)
-    y = [[dot(s, w[:3]) + dot(x, w[3:]) for s, x in zip(angular.T, linear.T, strict=True)] for w in wrenches]
+    rows = zip(wrenches, bent, strict=True)
+    y = [[own + more for own, more in zip(_along(link, posture, w), extra, strict=True)] for w, extra in rows]
     if size == 1:
         moved = [[own[0] * (1.0 / pivot[0, 0])] for own in y]
     else:
@@ -245,7 +275,7 @@ def _table(rows: list[list], width: int) -> Matrix:
 def _without(wrench: Vector, link: Link, angular: Matrix, linear: Matrix) -> Vector:
     """What a joint without a rotor hands on has no part along its axis: an exact zero."""
     wrench = np.array(wrench, dtype=object)
-    for column, armature in zip(np.vstack([angular, linear]).T, link.armature, strict=True):
+    for column, armature in zip(np.vstack([angular, linear]).T, link.armature, strict=True) if not link.beam else ():
         unit = [i for i in range(6) if not is_zero(column[i])]
         if len(unit) == 1 and is_one(column[unit[0]]) and is_zero(armature):
             wrench[unit[0]] = 0.0

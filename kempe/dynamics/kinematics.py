@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics.springs import HeldCut, pull
-from kempe.dynamics.tree import Place, PlacedSpring, Tree
+from kempe.dynamics.tree import Link, Place, PlacedSpring, Tree
 from kempe.spatial.moves import Moves, pose_along, twist_along
 from kempe.spatial.vectors import (
     Matrix,
@@ -72,7 +72,7 @@ def world_twist(frame: Frame) -> Vector:
 
 def rates(tree: Tree, q: Vector, v: Vector) -> Vector:
     """dq/dt."""
-    parts = [link.kind.rates(q[at.q], v[at.v]) for link, at in zip(tree.links, tree.joints, strict=True)]
+    parts = [tree.links[k].kind.rates(q[tree.joints[k].q], v[tree.joints[k].v]) for k in tree.own]
     return array(x for part in parts for x in part)
 
 
@@ -92,23 +92,41 @@ def place(rotation: Matrix, position: Vector) -> Vector:
     return array([*position, ca.atan2(r[2, 1], r[2, 2]), pitch, ca.atan2(r[1, 0], r[0, 0])])
 
 
-def kinetic_energy(tree: Tree, found: list[Frame], v: Vector) -> Scalar:
+def kinetic_energy(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> Scalar:
     """Of all bodies, and of the rotors in the joints."""
     total = 0.0
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
-        n, f = link.inertia.wrench(frame.omega, frame.velocity)
+        n, f, *modal = _momenta(link, frame, q[at.q], v[at.v])
         total = total + 0.5 * (dot(frame.omega, n) + dot(frame.velocity, f))
+        for effort in modal:
+            total = total + 0.5 * dot(v[at.v], effort)
         for armature, rate in zip(link.armature, v[at.v], strict=True):
             total = total + 0.5 * armature * rate * rate
     return total
 
 
+def _momenta(link: Link, frame: Frame, q: Vector, v: Vector) -> tuple[Vector, ...]:
+    """Angular and linear momentum of a link at its frame, in its axes; of a beam, those of its coordinates besides."""
+    if link.beam is None:
+        return link.inertia.wrench(frame.omega, frame.velocity)
+    return link.beam.wrench(q, frame.omega, frame.velocity, v)
+
+
+def _mass(link: Link, q: Vector) -> tuple[Scalar, Vector]:
+    """Mass and first moment of a link, in its axes."""
+    inertia = link.inertia if link.beam is None else link.beam.rigid(q)
+    return inertia.mass, inertia.moment
+
+
 def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
-    """Of gravity (zero with all masses at the ground's origin), joint springs, springs between points and at cuts."""
+    """Of gravity (zero with all masses at the ground's origin), joint springs, beams, springs between points and at
+    cuts."""
     total = 0.0
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
-        raised = scaled(link.inertia.mass, frame.position) + frame.rotation @ link.inertia.moment
-        total = total - dot(tree.gravity, raised)
+        mass, moment = _mass(link, q[at.q])
+        total = total - dot(tree.gravity, scaled(mass, frame.position) + frame.rotation @ moment)
+        if link.beam is not None:
+            total = total + link.beam.strain_energy(q[at.q])
         if any(not is_zero(k) for k in link.stiffness):
             for k, rest, x in zip(link.stiffness, link.rest, q[at.q], strict=True):
                 total = total + 0.5 * k * (x - rest) * (x - rest)
@@ -123,9 +141,10 @@ def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
 
 
 def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Scalar]:
-    """Power of dampers, in joints, between points and at cuts (never positive), and of wrenches."""
+    """Power of dampers, in joints, in beams, between points and at cuts (never positive), and of wrenches."""
     dampers = loads = 0.0
     for link, at in zip(tree.links, tree.joints, strict=True):
+        dampers = dampers - (0.0 if link.beam is None else link.beam.loss(v[at.v]))
         for damping, rate in zip(link.damping, v[at.v], strict=True):
             dampers = dampers - damping * rate * rate
     for load in tree.loads:
@@ -150,23 +169,24 @@ def stretching(a: Frame, b: Frame) -> tuple[Vector, Scalar, Scalar]:
     return span, far, divided(dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity), far)
 
 
-def momentum(tree: Tree, found: list[Frame]) -> tuple[Vector, Vector]:
+def momentum(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """Angular momentum about the world's origin, and linear momentum, in world axes."""
     angular, linear = zeros(3), zeros(3)
-    for link, frame in zip(tree.links, found, strict=True):
-        n, f = link.inertia.wrench(frame.omega, frame.velocity)
+    for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
+        n, f, *_ = _momenta(link, frame, q[at.q], v[at.v])
         force = frame.rotation @ f
         angular, linear = angular + frame.rotation @ n + cross(frame.position, force), linear + force
     return angular, linear
 
 
-def center_of_mass(tree: Tree, found: list[Frame]) -> Vector:
+def center_of_mass(tree: Tree, found: list[Frame], q: Vector) -> Vector:
     """Of all bodies, in world axes."""
-    mass, moment = 0.0, zeros(3)
-    for link, frame in zip(tree.links, found, strict=True):
-        mass = mass + link.inertia.mass
-        moment = moment + scaled(link.inertia.mass, frame.position) + frame.rotation @ link.inertia.moment
-    return scaled(1.0 / mass, moment)
+    total, moments = 0.0, zeros(3)
+    for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
+        mass, moment = _mass(link, q[at.q])
+        total = total + mass
+        moments = moments + scaled(mass, frame.position) + frame.rotation @ moment
+    return scaled(1.0 / total, moments)
 
 
 def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Vector]] | None:

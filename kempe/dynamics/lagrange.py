@@ -24,7 +24,9 @@ def lagrange(tree: Tree) -> ca.Function:
     q, v, a = (ca.SX.sym(name, n) for name in "qva")
     found = frames(tree, from_sx(q), np.zeros(n))
     kinetic = ca.SX(0)
-    for link, frame in zip(tree.links, found, strict=True):
+    armature, damping = np.zeros(n, dtype=object), np.zeros(n, dtype=object)
+    elastic = ca.SX(n, 1)
+    for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         mass, moment, tensor = link.inertia.mass, to_sx(link.inertia.moment), to_sx(link.inertia.tensor)
         rotation, position = to_sx(frame.rotation), to_sx(frame.position)
         velocity = rotation.T @ ca.jtimes(position, q, v)
@@ -32,11 +34,17 @@ def lagrange(tree: Tree) -> ca.Function:
         omega = ca.vertcat(spin[2, 1], spin[0, 2], spin[1, 0])
         kinetic += mass * ca.dot(velocity, velocity) / 2 + ca.dot(velocity, ca.cross(omega, moment))
         kinetic += ca.dot(omega, tensor @ omega) / 2
-    armature = np.concatenate([link.armature for link in tree.links])
-    damping = np.concatenate([link.damping for link in tree.links])
+        armature[at.v], damping[at.v] = armature[at.v] + link.armature, damping[at.v] + link.damping
+        if link.beam is not None:
+            eta, rates = from_sx(q)[at.q], from_sx(v)[at.v]
+            momenta = link.beam.wrench(eta, from_sx(omega), from_sx(velocity), rates)
+            kinetic += (
+                sum(ca.dot(x, to_sx(y)) for x, y in zip((omega, velocity, to_sx(rates)), momenta, strict=True)) / 2
+            )
+            elastic[at.v] += to_sx(link.beam.effort(0.0 * eta, rates))
     kinetic += ca.dot(to_sx(armature), v * v) / 2
     potential = potential_energy(tree, found, from_sx(q))
     momentum = ca.gradient(kinetic, v)
     forces = ca.jtimes(momentum, q, v) + ca.jtimes(momentum, v, a) - ca.gradient(kinetic, q)
-    forces += ca.gradient(ca.SX(potential), q) + to_sx(damping) * v
+    forces += ca.gradient(ca.SX(potential), q) + to_sx(damping) * v - elastic
     return ca.Function("lagrange", [q, v, a], [forces], ["q", "v", "a"], ["tau"], {"cse": True})

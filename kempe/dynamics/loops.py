@@ -45,7 +45,7 @@ def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
     out = []
     for loop in tree.topology.loops:
         ends = [tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
-        above_a, above_b = (tree.topology.chain(end.link)[::-1] for end in ends)
+        above_a, above_b = (tree.chain(end.link)[::-1] for end in ends)
         on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))
         a, b = (at_place(found, end) for end in ends)
         out.append(Loop(loop.joint.type, a, b, on_a, on_b, tuple(ends)))
@@ -94,7 +94,8 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
                 for k in chain:
                     lever = n + cross(loop.b.position - found[k].position, f)
                     for i, column in enumerate(range(tree.joints[k].v.start, tree.joints[k].v.stop)):
-                        row[column] = side * (dot(lever, spans[k][0][:, i]) + dot(f, spans[k][1][:, i]))
+                        entry = side * (dot(lever, spans[k][0][:, i]) + dot(f, spans[k][1][:, i]))
+                        row[column] = row[column] + entry  # sections of a beam share its columns
             rows.append(row)
     return np.array(rows, dtype=object).reshape(len(rows), tree.topology.nv)
 

@@ -103,7 +103,8 @@ def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> t
 
 def normalized(tree: Tree, q: Vector) -> Vector:
     """The same coordinates with quaternions of length 1."""
-    return np.concatenate([q[:0], *(x.kind.normalized(q[at.q]) for x, at in zip(tree.links, tree.joints, strict=True))])
+    own = ((tree.links[k].kind, q[tree.joints[k].q]) for k in tree.own)
+    return np.concatenate([q[:0], *(kind.normalized(x) for kind, x in own)])
 
 
 def fitness(choice: Choice, pivots: Vector) -> Scalar:
@@ -133,7 +134,9 @@ def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
     seen: list = []
     for k, (link, parent, at) in enumerate(zip(tree.links, tree.parents, tree.joints, strict=True)):
         omega, alpha, up = base if parent < 0 else seen[parent][0]
-        posture, *moving, n, f = recursions.accelerated(link, omega, alpha, up, q[at.q], v[at.v], found.g[at.v])
+        posture, *moving, n, f, modal = recursions.accelerated(
+            link, omega, alpha, up, q[at.q], v[at.v], found.g[at.v]
+        ) + ((zeros(len(v[at.v])),) if link.beam is None else ())
         if external is not None:
             n, f = n - external[k][0], f - external[k][1]
         angular, linear = link.subspace(posture)
@@ -146,10 +149,19 @@ def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
             units.append((alpha + angular @ share, acceleration + linear @ share))
         seen.append((moving, units))
         for i, (alpha, acceleration) in enumerate(units):
-            b[i] = b[i] + dot(alpha, n) + dot(acceleration, f)
-            moment, force = link.inertia.wrench(alpha, acceleration)
+            share = found.w[at.v, i]
+            b[i] = b[i] + dot(alpha, n) + dot(acceleration, f) + dot(share, modal)
+            moment, force, *bent = (
+                link.inertia.wrench(alpha, acceleration)
+                if link.beam is None
+                else link.beam.wrench(q[at.q], alpha, acceleration, share)
+            )
             for j in range(i + 1):
                 a[i, j] = a[i, j] + dot(units[j][0], moment) + dot(units[j][1], force)
+                for efforts in bent:
+                    a[i, j] = a[i, j] + dot(found.w[at.v, j], efforts)
+        if link.shared:  # what acts along its freedoms was the beam's
+            continue
         own = recursions.internal_effort(link, q[at.q], v[at.v]) + tau[at.v]
         for i in range(count):
             share = found.w[at.v, i]

@@ -31,16 +31,18 @@ def joint_wrenches(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, 
                 turned = sign * (frame.rotation.T @ lever), sign * (frame.rotation.T @ force)
                 loads[place.link] = n + turned[0], f + turned[1]
     rows = []
-    for t, frame, (n, f) in zip(tree.joints, found, recursions.transmitted(tree, q, v, vdot, loads), strict=True):
+    transmitted = recursions.transmitted(tree, q, v, vdot, loads)
+    for k in tree.own:
+        t, frame, (n, f) = tree.joints[k], found[k], transmitted[k]
         sign = -1.0 if t.reversed else 1.0
-        end = at_place(found, tree.place(t.joint.b))
+        end = frame if tree.links[k].beam is not None else at_place(found, tree.place(t.joint.b))
         rows.append(_seen(end, sign * (frame.rotation @ n), sign * (frame.rotation @ f), frame.position))
     for load in (load for load in tree.loads if isinstance(load, HeldCut)):
         a, b = (at_place(found, place) for place in (load.a, load.b))
         held, joint = pull(load, a, b), next(x.joint for x in tree.topology.held if x.joint.name == load.name)
         rows.append(_seen(at_place(found, tree.place(joint.b)), held.moment, held.force, b.position))
     for loop, (moment, force) in zip(loops.loops(tree, found), closing, strict=True):
-        joint = tree.topology.loops[len(rows) - len(tree.joints)].joint
+        joint = tree.topology.loops[len(rows) - len(tree.own)].joint
         rows.append(_seen(at_place(found, tree.place(joint.b)), moment, force, loop.b.position))
     return np.stack(rows) if rows else np.zeros((0, 6))
 

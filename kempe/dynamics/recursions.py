@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from kempe.dynamics import beams
+from kempe.dynamics.articulated import packed, pivot_of, reduced, unpacked
 from kempe.dynamics.tree import Link, Tree
 from kempe.spatial.inertia import ArticulatedInertia, RigidInertia
 from kempe.spatial.moves import acceleration_along, spin_along, wrench_back
 from kempe.spatial.solving import pivots, solve_symmetric
-from kempe.spatial.vectors import Matrix, Vector, array, cross, dot, is_one, is_symbolic, is_zero, zeros
+from kempe.spatial.vectors import Matrix, Vector, array, cross, dot, is_symbolic, is_zero, zeros
 
 Run = Callable[..., Any]
 
@@ -36,7 +38,8 @@ def inline(step: Callable, link: Link, *arguments):
 
 
 def outward(link: Link, omega_p: Vector, q: Vector, v: Vector) -> tuple[Vector, ...]:
-    """Posture, angular velocity, bias acceleration b (angular, linear) and gyration wrench of a link."""
+    """Posture, angular velocity, bias acceleration b (angular, linear) and gyration wrench of a link; of a beam, what
+    its coordinates take besides."""
     posture = link.posture(q)
     moves = link.moves(posture)
     joint_spin, joint_velocity = (columns @ v for columns in link.subspace(posture))
@@ -45,27 +48,26 @@ def outward(link: Link, omega_p: Vector, q: Vector, v: Vector) -> tuple[Vector, 
     s_alpha, s_a = link.bias(posture, v)
     b_alpha = b_alpha + cross(omega, joint_spin) + s_alpha
     b_a = b_a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a
-    moment, force = link.inertia.gyration(omega)
-    return posture, omega, b_alpha, b_a, moment, force
+    taken = link.inertia.gyration(omega) if link.beam is None else link.beam.gyration(q, omega, v)
+    return posture, omega, b_alpha, b_a, *taken
 
 
 def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha, b_a, phi) -> tuple[Vector, ...]:
     """One step of the UDU^T factorization (eqs. 31-34): from the apparent inertia and wrench of what a link carries
     to those it adds to its parent.
 
-    carried: 21 numbers of an articulated inertia; n, f: wrenches of what it carries and its own; phi: the joint's
-    efforts. Returns the pivots of D, K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the inertia and
-    wrench handed on.
+    carried: 21 numbers of an articulated inertia, more for a beam; n, f: wrenches of what it carries and its own; phi:
+    the joint's efforts. Returns the pivots of D, K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the
+    inertia and wrench handed on.
     """
     moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
-    total, columns = _felt(link, posture, carried)  #                                                         (33)
+    total, columns, pivot = _felt(link, posture, carried)  #                                                  (33)
     effort = array(f - dot(w, moment) - dot(x, force) for f, w, x in zip(phi, angular.T, linear.T, strict=True))  # (31)
-    pivot = _pivot(link, angular, linear, columns)
     stacked = np.stack([np.concatenate(c) for c in columns]) if columns else zeros(0, 6)
     k = solve_symmetric(pivot, stacked)  # psi^T                                                               (33)
     d = solve_symmetric(pivot, effort[:, None])[:, 0]  #                                                       (35)
-    left = _reduced(link, total, stacked, k, angular, linear)  #                                               (34)
+    left = reduced(link, total, stacked, k, angular, linear)  #                                               (34)
     n, f = left.wrench(b_alpha, b_a)
     n, f = n + moment + stacked[:, :3].T @ d, f + force + stacked[:, 3:].T @ d  #                              (32)
     moves = link.moves(posture)
@@ -73,16 +75,19 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     return pivots(pivot), k, d, packed(left.back(moves)), n, f
 
 
-def _felt(link: Link, posture: Vector, carried: Vector) -> tuple[ArticulatedInertia, list[tuple[Vector, Vector]]]:
-    """The inertia of a link with what it carries, and U = I S, column by column."""
+def _felt(link: Link, posture: Vector, carried: Vector) -> tuple[ArticulatedInertia, list, Matrix]:
+    """The inertia of a link with what it carries; U = I S, column by column; and D."""
+    if link.beam is not None:
+        return beams.felt(link, posture, carried)
     angular, linear = link.subspace(posture)
     total = ArticulatedInertia.of(link.inertia) + unpacked(carried)
-    return total, [total.wrench(w, x) for w, x in zip(angular.T, linear.T, strict=True)]
+    columns = [total.wrench(w, x) for w, x in zip(angular.T, linear.T, strict=True)]
+    return total, columns, pivot_of(link, angular, linear, columns)
 
 
 def pivot_matrix(link: Link, posture: Vector, carried: Vector) -> Matrix:
     """D of a link."""
-    return _pivot(link, *link.subspace(posture), _felt(link, posture, carried)[1])
+    return _felt(link, posture, carried)[2]
 
 
 def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector) -> tuple[Vector, ...]:
@@ -95,7 +100,8 @@ def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matri
 
 
 def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, ...]:
-    """The outward step of inverse dynamics: posture, angular velocity, accelerations, and the wrench they take."""
+    """The outward step of inverse dynamics: posture, angular velocity, accelerations, and the wrench they take; of a
+    beam, what its coordinates take besides."""
     posture = link.posture(q)
     moves = link.moves(posture)
     angular, linear = link.subspace(posture)
@@ -105,7 +111,10 @@ def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, 
     s_alpha, s_a = link.bias(posture, v)
     alpha = alpha + cross(omega, joint_spin) + s_alpha + angular @ vdot
     a = a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a + linear @ vdot
-    return posture, omega, alpha, a, *link.inertia.motion_wrench(omega, alpha, a)
+    if link.beam is None:
+        return posture, omega, alpha, a, *link.inertia.motion_wrench(omega, alpha, a)
+    pairs = zip(link.beam.wrench(q, alpha, a, vdot), link.beam.gyration(q, omega, v), strict=True)
+    return posture, omega, alpha, a, *(x + y for x, y in pairs)
 
 
 def handed_on(link: Link, posture, n_above, f_above, n_own, f_own, q, v, vdot) -> tuple[Vector, ...]:
@@ -121,7 +130,9 @@ def handed_on(link: Link, posture, n_above, f_above, n_own, f_own, q, v, vdot) -
 
 
 def internal_effort(link: Link, q: Vector, v: Vector) -> Vector:
-    """What a joint's own spring and damper exert along its freedoms."""
+    """What a joint's own spring and damper, or a beam's, exert along its freedoms."""
+    if link.beam is not None:
+        return link.beam.effort(q, v)
     pulls = [-d * rate for d, rate in zip(link.damping, v, strict=True)]
     if any(not is_zero(k) for k in link.stiffness):
         rows = zip(pulls, link.stiffness, link.rest, q, strict=True)
@@ -154,9 +165,11 @@ def rnea(tree: Tree, q: Vector, v: Vector, vdot: Vector, external=None, run: Run
         link, parent, at = tree.links[k], tree.parents[k], tree.joints[k]
         above = carried[k] or (zeros(3), zeros(3))
         tau[k], *more = run(handed_on, link, seen[k][0], *above, *wrenches[k], q[at.q], v[at.v], vdot[at.v])
+        if link.beam is not None:
+            tau[k] = tau[k] + seen[k][6]
         if parent >= 0:
             carried[parent] = run(added, link, *carried[parent], *more) if carried[parent] else more
-    return joined(tau)
+    return joined(beams.together(tree, tau))
 
 
 def transmitted(tree: Tree, q: Vector, v: Vector, vdot: Vector, external) -> list[tuple[Vector, Vector]]:
@@ -192,22 +205,32 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     moves = [link.moves(p) for link, p in zip(tree.links, postures, strict=True)]
     subspaces = [link.subspace(p) for link, p in zip(tree.links, postures, strict=True)]
-    composite = [link.inertia for link in tree.links]
+    composite = [link.inertia if link.beam is None else link.beam.rigid(q[at.q])
+                 for link, at in zip(tree.links, tree.joints, strict=True)]  # fmt: skip
     gim = np.zeros((tree.topology.nv, tree.topology.nv), dtype=object)
     felt: dict[int, tuple] = {}
     for k in range(len(tree.links) - 1, -1, -1):
         parent = tree.parents[k]
         rows = range(tree.joints[k].v.start, tree.joints[k].v.stop)
         for row, armature in zip(rows, tree.links[k].armature, strict=True):
-            gim[row, row] = armature
+            gim[row, row] = gim[row, row] + armature
+        beam = tree.links[k].beam
+        coupled = None if beam is None else beam.coupling(q[tree.joints[k].q])
+        if beam is not None:
+            gim[tree.joints[k].v, tree.joints[k].v] += beam.modal()
         if k == apart:
             continue
         if parent >= 0:
             composite[parent] = composite[parent] + composite[k].back(moves[k])  #                             (28)
         for i, row in enumerate(rows):
             n, f = composite[k].wrench(subspaces[k][0][:, i], subspaces[k][1][:, i])
+            if coupled is not None:  # D = S^T (I S + C) + C^T S + M
+                n, f = n + coupled[0][:, i], f + coupled[1][:, i]
             for j in range(i + 1):
                 entry = dot(subspaces[k][0][:, j], n) + dot(subspaces[k][1][:, j], f)
+                if coupled is not None:
+                    back = zip(coupled, subspaces[k], strict=True)
+                    entry = entry + sum(dot(c[:, j], s[:, i]) for c, s in back)
                 gim[row, rows[j]] = gim[rows[j], row] = gim[row, rows[j]] + entry
             at = k
             while tree.parents[at] >= 0:
@@ -219,7 +242,8 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
                 angular, linear = subspaces[at]
                 for j, column in enumerate(range(tree.joints[at].v.start, tree.joints[at].v.stop)):
                     entry = dot(angular[:, j], n) + dot(linear[:, j], f)  #                                     (29)
-                    gim[row, column] = gim[column, row] = entry
+                    gim[row, column] = gim[row, column] + entry  # sections of a beam share its columns
+                    gim[column, row] = gim[column, row] + entry
     gim = gim if any(is_symbolic(x) for x in gim.flat) else gim.astype(float)
     return gim, composite[apart] if apart >= 0 else None, felt
 
@@ -228,7 +252,8 @@ def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run =
     """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
     body."""
     found = factorized(tree, *moving(tree, coasting(tree, q, v, run), q, v, tau, external, run), run=run)
-    return joined(accelerations(tree, found, -tree.gravity, run)[0]), joined(found.pivots)
+    vdot = beams.owned(tree, accelerations(tree, found, -tree.gravity, run)[0])
+    return joined(vdot), joined(found.pivots)
 
 
 def coasting(tree: Tree, q: Vector, v: Vector, run: Run = inline) -> list[tuple[Vector, ...]]:
@@ -248,6 +273,7 @@ def moving(
         run(joint_effort, link, q[at.q], v[at.v], tau[at.v])[0]
         for link, at in zip(tree.links, tree.joints, strict=True)
     ]
+    phi = [own - step[6] if len(step) > 6 else own for own, step in zip(phi, out, strict=True)]
     wrenches = _without(external, [step[4:6] for step in out])
     return [step[0] for step in out], [step[2:4] for step in out], wrenches, phi
 
@@ -261,7 +287,8 @@ def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, list, list, list]
 
 def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
     """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
-    return joined(accelerations(tree, factorized(tree, *resting(tree, q, phi)), zeros(3))[0])
+    found = factorized(tree, *resting(tree, q, phi))
+    return joined(beams.owned(tree, accelerations(tree, found, zeros(3))[0]))
 
 
 def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tuple[Vector, Vector]:
@@ -288,11 +315,17 @@ def factorized(tree: Tree, postures, biases, wrenches, phi, *, run: Run = inline
     """From the tips to the base."""
     count = len(tree.links)
     carried: list = [None] * count  # by each link: inertia, moment, force
-    k, d, pivot = ([None] * count for _ in range(3))
+    k, d, pivot = ([zeros(0)] * count for _ in range(3))
     for i in range(count - 1, -1, -1):
         link, parent = tree.links[i], tree.parents[i]
-        carried[i] = carried[i] or (zeros(21), zeros(3), zeros(3))
-        pivot[i], k[i], d[i], *more = run(inward, link, postures[i], *carried[i], *wrenches[i], *biases[i], phi[i])
+        carried[i] = carried[i] or beams.nothing(link)
+        if link.shared:  # its freedoms are the beam's, which is divided by them
+            pivot[i], k[i], d[i] = zeros(0), zeros(link.kind.nv, 6), zeros(0)
+            more = beams.held(link, postures[i], *carried[i], *wrenches[i], *biases[i])
+        else:
+            *above, felt = (*carried[i], zeros(0)) if link.beam is None else carried[i]
+            efforts = phi[i] if link.beam is None else phi[i] - felt
+            pivot[i], k[i], d[i], *more = run(inward, link, postures[i], *above, *wrenches[i], *biases[i], efforts)
         if parent >= 0:
             carried[parent] = run(gathered, link, *carried[parent], *more) if carried[parent] else more
     return Factors(postures, biases, [x[0] for x in carried], k, d, pivot)  # type: ignore[arg-type]
@@ -304,16 +337,17 @@ def accelerations(tree: Tree, found: Factors, base: Vector, run: Run = inline, d
     vdot, motion = [], []
     for i, parent in enumerate(tree.parents):
         above = (zeros(3), base) if parent < 0 else motion[parent]
-        own = found.d[i] if d is None else d[i]
+        own = vdot[parent] if tree.links[i].shared else found.d[i] if d is None else d[i]
         rates, *moved = run(accelerate, tree.links[i], found.postures[i], *above, *found.biases[i], found.k[i], own)
         vdot.append(rates)
         motion.append(moved)
     return vdot, motion
 
 
-def gathered(link: Link, inertia, n, f, more_inertia, more_n, more_f) -> tuple[Vector, ...]:
+def gathered(link: Link, *both: Vector) -> tuple[Vector, ...]:
     """What two branches carry, together."""
-    return inertia + more_inertia, n + more_n, f + more_f
+    half = len(both) // 2
+    return tuple(x + y for x, y in zip(both[:half], both[half:], strict=True))
 
 
 def _without(external, wrenches: list) -> list:
@@ -321,59 +355,6 @@ def _without(external, wrenches: list) -> list:
     if external is None:
         return wrenches
     return [(n - give_n, f - give_f) for (n, f), (give_n, give_f) in zip(wrenches, external, strict=True)]
-
-
-# ---- small matrices --------------------------------------------------------------------------------------
-
-
-def _pivot(link: Link, angular: Matrix, linear: Matrix, columns) -> Matrix:
-    """D = S^T I S, and the rotor inertias."""
-    size = len(columns)
-    pivot = np.zeros((size, size), dtype=object)
-    for i in range(size):
-        n, f = columns[i]
-        for j in range(i + 1):
-            pivot[i, j] = pivot[j, i] = dot(angular[:, j], n) + dot(linear[:, j], f)
-        pivot[i, i] = pivot[i, i] + link.armature[i]
-    return pivot
-
-
-def _reduced(link: Link, total: ArticulatedInertia, u: Matrix, k: Matrix, angular, linear) -> ArticulatedInertia:
-    """I - U D^-1 U^T; what is zero because it holds no inertia along the joint's axes is made an exact zero."""
-    full = np.zeros((6, 6), dtype=object)
-    full[:3, :3], full[:3, 3:], full[3:, 3:] = total.j, total.h, total.m
-    for i in range(6):
-        for j in range(i, 6):
-            full[i, j] = full[i, j] - dot(u[:, i], k[:, j])
-    subspace = np.vstack([angular, linear])
-    for column, armature in zip(subspace.T, link.armature, strict=True):
-        unit = [i for i in range(6) if not is_zero(column[i])]
-        if len(unit) == 1 and is_one(column[unit[0]]) and is_zero(armature):
-            full[unit[0], :] = full[:, unit[0]] = 0.0
-    for i in range(6):
-        full[i + 1 :, i] = full[i, i + 1 :]
-    return ArticulatedInertia(*(array(full[rows].ravel()).reshape(3, 3) for rows in _BLOCKS))
-
-
-_BLOCKS = (np.s_[:3, :3], np.s_[:3, 3:], np.s_[3:, 3:])
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-
-
-def packed(inertia: ArticulatedInertia) -> Vector:
-    """21 numbers."""
-    symmetric = [m[i, j] for m in (inertia.j, inertia.m) for i, j in UPPER]
-    return array((*symmetric, *inertia.h.ravel()))
-
-
-def unpacked(numbers: Vector) -> ArticulatedInertia:
-    """The inertia of 21 numbers."""
-    j, m = (np.array([[None] * 3] * 3, dtype=object) for _ in range(2))
-    for matrix_, start in ((j, 0), (m, 6)):
-        for n, (i, k) in enumerate(UPPER):
-            matrix_[i, k] = matrix_[k, i] = numbers[start + n]
-    return ArticulatedInertia(
-        array(j.ravel()).reshape(3, 3), numbers[12:].reshape(3, 3), array(m.ravel()).reshape(3, 3)
-    )
 
 
 def joined(parts: Sequence[Vector]) -> Vector:

@@ -36,14 +36,14 @@ def project(
         states = [(f.rotation, f.position, f.omega, f.velocity) for f in (seen[k] for k in each.links)]
         slips[list(each.numbers)] = run(slip, each.cut, *states[0], *states[1])[0]
     change = held.accelerations(held.gicm.solve(slips))
-    slowed = [run(less, None, v[at.v], change[at.v])[0] for at in tree.joints]
+    slowed = [run(less, None, v[at.v], change[at.v])[0] for at in tree.topology.tree]
     return q, recursions.joined(slowed), _gaps(tree, q, cuts, run)[1][0]
 
 
 def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -> Vector:
     """A step of every link's own coordinates."""
     found = []
-    for link, at in zip(tree.links, tree.joints, strict=True):
+    for link, at in ((tree.links[k], tree.joints[k]) for k in tree.own):
         found.append(run(step, link, q[at.q], *([] if change is None else [change[at.v]]))[0])
     return recursions.joined(found)
 

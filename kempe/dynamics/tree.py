@@ -3,22 +3,32 @@
 Each link has a frame of its own at the joint that carries it, the joint's canonical axes for axes: there the joint's
 motion subspace is made of zeros and ones, and products with it cost nothing. Numbers may be symbols, where a
 parameter is kept as an input.
+
+A beam is several links: its root, the section that its joint carries; its frame, which hangs on the root by a joint
+that is the section's motion the other way round; and, carried by the frame, every other section that something is fixed
+to. They share the coordinates of the beam, which are those of the frame's link.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from kempe.dynamics.springs import HeldCut
-from kempe.mechanism.bodies import Marker
+from kempe.mechanism.bodies import Body, Length, Marker, Values
+from kempe.mechanism.flexible import BeamJoint, section
 from kempe.mechanism.joints import JointKind, Revolute
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM, Joint
+from kempe.spatial.bending import BeamInertia
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
-from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero
+from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero, zeros
 from kempe.topology.tree import Topology, TreeJoint, spring_paths
+
+NOTHING = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +38,9 @@ class Link:
     placement: from the parent's link frame to the joint's frame on the parent.
     offset: a constant turn about z that precedes a hinge's own, added to its angle.
     inertia: at the link frame.
-    body: from the link frame to the body's own frame.
+    body: from the link frame to the body's own frame, or to that of the section it is.
+    beam: of the link that is a beam's frame, all that bends; shared: whether the link is one of its other sections,
+    whose freedoms are the beam's.
     """
 
     name: str
@@ -42,6 +54,8 @@ class Link:
     stiffness: Vector
     rest: Vector
     armature: Vector
+    beam: BeamInertia | None = None
+    shared: bool = False
 
     def posture(self, q: Vector) -> Vector:
         """What the joint's kinematics need of its coordinates."""
@@ -81,33 +95,59 @@ class Link:
 class Tree:
     """All links, parents before children, with the loads on them and the names of everything.
 
-    loads: with the link each of their markers is on; values: of all parameters, symbols where they are inputs.
+    joints: of every link, the joint with its coordinates; seats: of every body, the links that markers are fixed to, by
+    their stations; loads: with the link each of their markers is on; values: of all parameters, symbols where they are
+    inputs.
     """
 
     topology: Topology
     links: tuple[Link, ...]
     parents: tuple[int, ...]
+    joints: tuple[TreeJoint, ...]
+    seats: Mapping[Body, Mapping[Length | None, int]]
     gravity: Vector
     loads: tuple["PlacedSpring | PlacedWrench | HeldCut", ...]
     values: Mapping[str, Scalar]
 
-    @property
-    def joints(self) -> tuple[TreeJoint, ...]:
-        """The joints, in the order of the links."""
-        return self.topology.tree
+    @cached_property
+    def own(self) -> tuple[int, ...]:
+        """Numbers of the links whose freedoms are their own, in the order of the topology's joints."""
+        return tuple(k for k, link in enumerate(self.links) if not link.shared)
+
+    def chain(self, number: int) -> tuple[int, ...]:
+        """Numbers of the links from the ground to this one."""
+        found: list[int] = []
+        while number >= 0:
+            found.append(number)
+            number = self.parents[number]
+        return tuple(reversed(found))
+
+    def seat(self, marker: Marker) -> tuple[int, Moves]:
+        """The link that a marker is on, and the way to the body, or section, that it is fixed to."""
+        number = self.seats[marker.body][marker.station]
+        return number, self.links[number].body if number >= 0 else ()
 
     def place(self, marker: Marker) -> "Place":
         """Where a marker is."""
-        number = self.topology.parent_of[marker.body]
-        start = self.links[number].body if number >= 0 else ()
-        own = (*shift_of(marker.origin(self.values.__getitem__)), *turns_of(marker.rotation))
+        number, start = self.seat(marker)
+        own = (*shift_of(marker.offset(self.values.__getitem__)), *turns_of(marker.rotation))
         return Place(number, _shortest((*start, *own)))
 
     def joint_place(self, joint: Joint, marker: Marker) -> "Place":
         """Where the joint's frame at one of its markers is."""
-        number = self.topology.parent_of[marker.body]
-        start = self.links[number].body if number >= 0 else ()
+        number, start = self.seat(marker)
         return Place(number, (*start, *joint.frame(marker, self.values.__getitem__)))
+
+    def including(self, marker: Marker) -> "Tree":
+        """The same tree with a link for the section that a marker is on, where a beam has none there yet."""
+        if marker.station in self.seats[marker.body]:
+            return self
+        grown = _Growth(self.topology, self.values, list(self.links), list(self.parents), list(self.joints))
+        grown.seats = {body: dict(seats) for body, seats in self.seats.items()}
+        grown.section(marker)
+        return replace(
+            self, links=tuple(grown.links), parents=tuple(grown.parents), joints=tuple(grown.joints), seats=grown.seats
+        )
 
 
 @dataclass(frozen=True)
@@ -145,33 +185,13 @@ def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) ->
     """The tree with the mechanism's own numbers, or `parameters` (floats or symbols) in place of some."""
     mechanism = topology.mechanism
     values = {**topology.parameters, **(parameters or {})}
-    value = values.__getitem__
-    frames: list[Moves] = []  # from each body's frame to its link frame
-    links = []
-    for t, parent in zip(topology.tree, topology.parents, strict=True):
-        joint = t.joint
-        on_parent, on_child = (joint.b, joint.a) if t.reversed else (joint.a, joint.b)
-        start = inverse(frames[parent]) if parent >= 0 else ()
-        placement = _shortest((*start, *joint.frame(on_parent, value)))
-        frame = joint.frame(on_child, value)
-        kind = joint.kind(value)
-        placement, offset = _absorbed(kind, placement)
-        links.append(
-            Link(
-                joint.name,
-                kind,
-                t.reversed,
-                placement,
-                offset,
-                t.child.inertia(value).scaled(t.share).back(inverse(frame)),
-                _shortest(inverse(frame)),
-                *(array([value(path) for path in joint.paths(n)] or [0.0] * kind.nv) for n in PER_FREEDOM),
-            )
-        )
-        frames.append(frame)
-
-    gravity = array(value(f"gravity.{k}") for k in "xyz")
-    tree = Tree(topology, tuple(links), topology.parents, gravity, (), values)
+    grown = _Growth(topology, values)
+    for t in topology.tree:
+        grown.joint(t)
+    grown.beams()
+    gravity = array(values[f"gravity.{k}"] for k in "xyz")
+    parts = tuple(grown.links), tuple(grown.parents), tuple(grown.joints), grown.seats
+    tree = Tree(topology, *parts, gravity, (), values)
     loads = [_placed(tree, load) for load in mechanism.loads]
     return replace(tree, loads=(*loads, *(_held(tree, loop.joint) for loop in topology.held)))
 
@@ -187,6 +207,86 @@ def _held(tree: Tree, joint: Joint) -> HeldCut:
         damping,
         size,
     )
+
+
+@dataclass(eq=False)
+class _Growth:
+    """A tree as it is put together, link by link."""
+
+    topology: Topology
+    values: Mapping[str, Scalar]
+    links: list[Link] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    joints: list[TreeJoint] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.seats: dict[Body, dict[Length | None, int]] = {self.topology.mechanism.ground: {None: -1}}
+
+    def _add(self, link: Link, parent: int, joint: TreeJoint) -> int:
+        self.links.append(link)
+        self.parents.append(parent)
+        self.joints.append(joint)
+        return len(self.links) - 1
+
+    def joint(self, t: TreeJoint) -> None:
+        """The link that a joint of the tree carries."""
+        joint, value = t.joint, self.values.__getitem__
+        kind = joint.kind(value)
+        if isinstance(joint, BeamJoint):
+            self._frame(t, kind, value)
+            return
+        on_parent, on_child = (joint.b, joint.a) if t.reversed else (joint.a, joint.b)
+        parent = self.section(on_parent)
+        start = self.links[parent].body if parent >= 0 else ()
+        placement, offset = _absorbed(kind, _shortest((*start, *joint.frame(on_parent, value))))
+        frame = joint.frame(on_child, value)
+        inertia = t.child.inertia(value).scaled(t.share).back(inverse(frame))
+        each: Any = {n: array([value(path) for path in joint.paths(n)] or [0.0] * kind.nv) for n in PER_FREEDOM}
+        link = Link(joint.name, kind, t.reversed, placement, offset, inertia, _shortest(inverse(frame)), **each)
+        number = self._add(link, parent, t)
+        self.seats[t.child] = {None: number}
+        if on_child.station is not None:  # the root of a beam
+            self.seats[on_child.body] = {on_child.station: number}
+
+    def _frame(self, t: TreeJoint, kind: JointKind, value: Values) -> None:
+        """A beam's frame, carried by its root."""
+        root, body = self.seats[t.parent][None], t.child
+        bends = body.beam.bending(lambda name: value(body.parts[0].path(body.name, name)))  # type: ignore[union-attr]
+        link = _bare(t.joint.name, kind, True, self.links[root].body)
+        self.seats.setdefault(body, {})[None] = self._add(replace(link, beam=bends), root, t)
+
+    def section(self, marker: Marker) -> int:
+        """The link that a marker is fixed to; of a beam, one that is made when it is first asked for."""
+        seats, station = self.seats[marker.body], marker.station
+        if station not in seats:
+            carrier = seats[None]
+            kind = section(marker, self.values.__getitem__)
+            link = replace(_bare(f"{marker}", kind, False, ()), shared=True)
+            seats[station] = self._add(link, carrier, self.joints[carrier])
+        return seats[station]
+
+    def beams(self) -> None:
+        """Sections that loads and loops hold, and those with solids on them."""
+        value = self.values.__getitem__
+        for t in self.topology.tree:
+            for part in t.child.parts[1:] if isinstance(t.joint, BeamJoint) else ():
+                x, *aside = part.position
+                on = replace(part, position=(0.0, *aside)).inertia(t.child.name, value)
+                number = self.section(t.child.at(x))
+                link = self.links[number]
+                self.links[number] = replace(link, inertia=link.inertia + on.back(link.body))
+        for load in self.topology.mechanism.loads:
+            for marker in (load.a, load.b) if isinstance(load, Spring) else (load.marker,):
+                self.section(marker)
+        for loop in self.topology.closures:
+            for marker in (loop.joint.a, loop.joint.b):
+                self.section(marker)
+
+
+def _bare(name: str, kind: JointKind, reversed_: bool, placement: Moves) -> Link:
+    """A link of a beam, without inertia of its own."""
+    none = zeros(kind.nv)
+    return Link(name, kind, reversed_, placement, 0.0, NOTHING, (), none, none, none, none)
 
 
 def _placed(tree: Tree, load: Spring | Wrench) -> "PlacedSpring | PlacedWrench":

@@ -12,11 +12,13 @@ from kempe.spatial.moves import Rotation, shift_of
 from kempe.spatial.vectors import Scalar, array, matrix, scaled
 
 if TYPE_CHECKING:
+    from kempe.mechanism.flexible import Beam
     from kempe.mechanism.mechanism import Mechanism
 
 Length = float | str  # a number, or the path of a parameter such as "crank.length"
 Values = Callable[[str], Scalar]  # the value of a parameter, by its path
 
+FRAME = "origin"  # the marker that is every body's own frame
 TENSOR = ("xx", "yy", "zz", "xy", "xz", "yz")
 
 
@@ -44,6 +46,7 @@ class Solid:
     """A shape with mass. Its number fields are parameters; `inertia` works on numbers or symbols in their place."""
 
     kind: ClassVar[str]
+    flexible: ClassVar[bool] = False
 
     def __post_init__(self):
         for part in fields(self):
@@ -265,8 +268,18 @@ class Marker:
     name: str | None = None
 
     def origin(self, value: Values) -> np.ndarray:
-        """Its position, with parameters put in."""
+        """Its position, with parameters put in; where the body bends, that on the straight one."""
         return resolved(self.position, value)
+
+    @property
+    def station(self) -> Length | None:
+        """Where along a beam the section is that it is fixed to; None where it is fixed to the body's own frame."""
+        return None if self.body.beam is None or self.name == FRAME else self.position[0]
+
+    def offset(self, value: Values) -> np.ndarray:
+        """Its position from the section it is fixed to, in that section's axes; or from the body's frame."""
+        at = self.origin(value)
+        return at if self.station is None else array((0.0, *at[1:]))
 
     def __str__(self) -> str:
         where = self.name or "at(" + ", ".join(f"{x:g}" if not isinstance(x, str) else x for x in self.position) + ")"
@@ -324,6 +337,12 @@ class Body:
         raise AttributeError(
             f"body {self.__dict__.get('name')!r} has no marker {name!r} (it has {known}); make one with at(x, y, z)"
         )
+
+    @property
+    def beam(self) -> "Beam | None":
+        """The beam it is, where it bends."""
+        solid = self.parts[0].solid if self.parts and not self.parts[0].name else None
+        return solid if solid is not None and solid.flexible else None  # type: ignore[return-value]
 
     @property
     def parameters(self) -> dict[str, float]:

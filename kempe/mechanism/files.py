@@ -12,8 +12,8 @@
       C: {revolute: [coupler.end, rocker.end]}
       D: {revolute: [{ground: [1, 0]}, rocker.start]}
 
-A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `plate`, `body`, `point`, `hub`), with more `solids` and named
-`markers`; `ground` may have markers too. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or
+A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `plate`, `body`, `point`, `hub`) or a `beam`, with more `solids`
+and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or
 `{body: name, at: [x, y, z], rotation: [...]}`.
 """
 
@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationE
 
 from kempe.errors import FileError, KempeError
 from kempe.mechanism.bodies import SOLIDS, Body, Lump, Marker, Rod, Solid
+from kempe.mechanism.flexible import Beam, beam_body
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism, tensor_entries
 
@@ -145,13 +146,16 @@ class _Reader:
         return m
 
     def _body(self, m: Mechanism, name: str, spec, where: Where) -> None:
-        spec = self._mapping(spec, where, {*SOLIDS, "solids", "markers"})
-        if any(kind in spec for kind in SOLIDS) or "solids" not in spec:
-            kind = self._one_of(spec, SOLIDS, where, "solid")
+        kinds = {**SOLIDS, Beam.kind: Beam}
+        spec = self._mapping(spec, where, {*kinds, "solids", "markers"})
+        if any(kind in spec for kind in kinds) or "solids" not in spec:
+            kind = self._one_of(spec, kinds, where, "solid")
             solid = self._solid(kind, spec[kind], (*where, kind))
-            body = (
-                m.rod(name, solid.length, solid.mass, solid.radius) if isinstance(solid, Rod) else m.solid(name, solid)
-            )
+            if isinstance(solid, Beam):
+                body = beam_body(m, name, solid)
+            else:
+                rod = isinstance(solid, Rod)
+                body = m.rod(name, solid.length, solid.mass, solid.radius) if rod else m.solid(name, solid)
         else:
             body = m.solid(name)
         for part, inner in self._mapping(spec.get("solids", {}), (*where, "solids")).items():
@@ -178,8 +182,11 @@ class _Reader:
         return [*value, *[0.0] * (3 - len(value))]
 
     def _solid(self, kind: str, spec, where: Where) -> Solid:
-        type_ = SOLIDS[kind]
         spec = dict(self._mapping(spec, where))
+        if kind == Beam.kind:
+            self._mapping(spec, where, {f.name for f in fields(Beam)})
+            return self._guard(where, lambda: Beam(**spec))
+        type_ = SOLIDS[kind]
         if type_ is Lump and "inertia" in spec:
             given = spec.pop("inertia")
             spec["tensor"] = self._guard((*where, "inertia"), lambda: tensor_entries(given, str(where[1])))

@@ -61,8 +61,8 @@ class Joint:
         return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
 
     def frame(self, marker: Marker, value: Values) -> Moves:
-        """From the body's frame to the joint's frame on that body, its canonical axes along the joint's."""
-        return *shift_of(marker.origin(value)), *turns_of(marker.rotation @ alignment(self.type, self.axes))
+        """From the body's frame, or a beam's section, to the joint's frame on it, canonical axes along the joint's."""
+        return *shift_of(marker.offset(value)), *turns_of(marker.rotation @ alignment(self.type, self.axes))
 
     def __str__(self) -> str:
         return f"{self.type.name} {self.name} ({self.a} - {self.b})"
@@ -113,6 +113,17 @@ class Mechanism:
         if len(corners) < 3:
             raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
         return self.solid(name, Plate(corners, mass, thickness))  # type: ignore[arg-type]
+
+    def beam(self, name: str, length: float, E: float, I: Numbers, rho: float,  # noqa: E741
+             A: float, modes: Any = 2, shape: Any = "pinned-pinned", **options) -> Body:  # fmt: skip
+        """A beam along +x from marker `start` to marker `end` that bends along y, or with two I along y and z.
+
+        shape: "pinned-pinned", "cantilever", "free", or functions of x / length. Options: damping [s], stiffening
+        (True); see `docs/flexible.md`.
+        """
+        from kempe.mechanism.flexible import beam
+
+        return beam(self, name, length, E, I, rho, A, modes, shape, **options)
 
     def solid(self, name: str, solid: Solid | None = None) -> Body:
         """A body that is one solid of any kind, or none yet; more can be added to it."""

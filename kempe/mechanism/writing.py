@@ -41,14 +41,14 @@ def text(mechanism: Mechanism) -> str:
 def _written_body(body: Body) -> dict:
     out: dict[str, Any] = {}
     parts = list(body.parts)
-    is_rod = False
+    has_ends = False
     if parts and not parts[0].name and not any(parts[0].position) and parts[0].rotation is None:
         first = parts.pop(0)
-        is_rod = first.solid.kind == "rod"
+        has_ends = first.solid.kind in ("rod", "beam")
         out[first.solid.kind] = _written_solid(first.solid)
     if parts or not out:
         out["solids"] = {part.name: _written_part(part) for part in parts}
-    usual = {"origin", "start", "end"} if is_rod else {"origin"}
+    usual = {"origin", "start", "end"} if has_ends else {"origin"}
     named = {n: _written_place(marker) for n, marker in body.markers.items() if n not in usual}
     return out | ({"markers": named} if named else {})
 

@@ -92,4 +92,5 @@ def repeats(equations: Equations) -> bool:
     """Whether a mechanism is large enough, and plain enough, for repeated blocks."""
     tree = equations.constant_tree
     long = len(tree.links) >= (MANY if equations.topology.loops else LONG)
-    return long and not (tree.loads or equations.parameters) and equations.formulation in FORMS
+    plain = not (tree.loads or equations.parameters or any(link.beam for link in tree.links))
+    return long and plain and equations.formulation in FORMS

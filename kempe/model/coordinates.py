@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import JointKind
 from kempe.model.state import State, by_name
 from kempe.topology.tree import Topology, TreeJoint
@@ -62,6 +63,9 @@ class Coordinates:
             kind = loop.joint.type
             self.cut[loop.joint.name] = slice(q, q + len(kind.q_names)), slice(v, v + len(kind.v_names))
             q, v = q + len(kind.q_names), v + len(kind.v_names)
+        self.bending = np.array(
+            [isinstance(t.joint, BeamJoint) for t in tree for _ in t.joint.type.v_names], dtype=bool
+        )
         self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
         self.fully_driven = self.nu == self.nv
 

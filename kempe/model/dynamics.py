@@ -14,7 +14,7 @@ from kempe.model.state import State, by_name
 if TYPE_CHECKING:
     from kempe.analyze.denoc import Denoc
     from kempe.analyze.equilibrium import Equilibrium
-    from kempe.analyze.linearize import Linearization
+    from kempe.analyze.linearize import Linearization, Mode
     from kempe.analyze.parallel import Parallel
     from kempe.analyze.reactions import Reactions
     from kempe.analyze.subsystems import Inverse
@@ -259,6 +259,11 @@ class Dynamics(Loops, ABC):
         from kempe.analyze.linearize import linearize
 
         return linearize(self, state, tau, outputs, coordinates, hold, p)  # type: ignore[arg-type]
+
+    def modes(self, state: State, tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
+        """How it swings about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
+        each, those of `linearize`."""
+        return self.linearize(state, tau, hold=hold, p=p).modes
 
     def equilibrium(self, near: Mapping | State | None = None, tau=None, hold: Mapping | Sequence[str] = (), *,
                     stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip

@@ -18,6 +18,7 @@ from kempe.dynamics.equations import Equations
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.bodies import Body, Marker
+from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Fixed
 from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.model.blocks import LONG
@@ -79,8 +80,10 @@ def program(equations: Equations, name: str) -> Program | None:
 
 
 def repeats(equations: Equations) -> bool:
-    """Whether a tree with loops is long enough for repeated blocks, and has no parameters kept as inputs."""
-    return bool(len(equations.topology.tree) >= LONG and equations.topology.loops and not equations.parameters)
+    """Whether a tree with loops is long enough for repeated blocks, has no parameters kept as inputs, and no beams."""
+    topology = equations.topology
+    bends = any(isinstance(t.joint, BeamJoint) for t in topology.tree)
+    return bool(len(topology.tree) >= LONG and topology.loops and not equations.parameters and not bends)
 
 
 def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +149,9 @@ def _part(tree: Tree, loop: LoopJoint) -> Part:
         ends.append(Marker(body, (0.0, 0.0, 0.0)))
     closing = replace(loop, joint=replace(loop.joint, a=ends[0], b=ends[1], axes=()))
     topology = Topology(whole.mechanism, tuple(joints), (closing,))
-    small = Tree(topology, tuple(links), topology.parents, tree.gravity, (), tree.values)
+    small = Tree(
+        topology, tuple(links), topology.parents, topology.tree, _seats(topology), tree.gravity, (), tree.values
+    )
     return Part(small, root, {which: _numbers(whole, around, which) for which in ("q", "v")})
 
 
@@ -156,6 +161,11 @@ def _after(joints: list[TreeJoint], joint: TreeJoint, moving: bool = True) -> Tr
     kind = joint.joint.type
     nq, nv = (len(kind.q_names), len(kind.v_names)) if moving else (0, 0)
     return replace(joint, q=slice(q, q + nq), v=slice(v, v + nv))
+
+
+def _seats(topology: Topology) -> dict:
+    """Which link each body is, of bodies that do not bend."""
+    return {body: {None: number} for body, number in topology.parent_of.items()}
 
 
 def _massless(link: Link) -> Link:
@@ -192,7 +202,8 @@ class _Loops:
             joint = replace(whole.tree[number], parent=whole.mechanism.ground)
             topology = Topology(whole.mechanism, (_after([], joint),), ())
             links = (_massless(self._tree.links[number]),)
-            small = Tree(topology, links, (-1,), self._tree.gravity, (), self._tree.values)
+            parts = links, (-1,), topology.tree, _seats(topology)
+            small = Tree(topology, *parts, self._tree.gravity, (), self._tree.values)
             self._poses[number] = self._call(small, POSE, [self._inputs["q"][whole.tree[number].q]], above)
         return self._poses.get(number, ())
 

@@ -86,6 +86,12 @@ def compile_model(
     for path in parameters:
         if path not in known:
             raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
+    bent = [body.name for body in mechanism.bodies if body.beam is not None]
+    if formulation == "denoc" and bent:
+        raise MechanismError(
+            f"formulation 'denoc' is for rigid links, and {', '.join(bent)} can bend, which the recursion of a leg "
+            f"does not know; give auto or {', '.join(name for name in CLOSED if name != 'denoc')}"
+        )
     model = Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
     if model.formulation == "denoc":
         model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)

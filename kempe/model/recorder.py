@@ -15,8 +15,8 @@ import numpy as np
 from kempe.compiler.compose import Composer
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
+from kempe.dynamics.articulated import UPPER
 from kempe.dynamics.held import Cut
-from kempe.dynamics.recursions import UPPER
 from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.joints import Helical
 from kempe.mechanism.mechanism import PER_FREEDOM

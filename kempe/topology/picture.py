@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kempe.mechanism.flexible import BeamJoint
+
 if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
@@ -17,6 +19,8 @@ def draw(topology: "Topology", path: Path) -> Path:
     depth = {m.ground: 0}
     for t in topology.tree:
         depth[t.child] = depth[t.parent] + 1
+        if isinstance(t.joint, BeamJoint):  # a beam stands for its root
+            depth[t.child] = depth.pop(t.parent)
     rows: dict[int, list] = {}
     for body, level in depth.items():
         rows.setdefault(level, []).append(body)

@@ -2,7 +2,7 @@
 
 A plane has one normal. It is the same direction on both sides of a joint, seen in the axes of its markers: hinges and
 planar joints turn about it, sliders go across it, welds keep it. So one hinge gives it for all bodies, and every joint
-must agree.
+must agree, and beams bend across it.
 """
 
 import networkx as nx
@@ -27,7 +27,9 @@ def in_plane(mechanism: Mechanism) -> bool:
     for before, after in nx.bfs_edges(graph, first.a.body):
         joint: Joint = graph.edges[before, after, 0]["joint"]
         normals[after] = _other(joint, before, normals[before])
-    return all(_agrees(joint, normals) for joint in mechanism.joints)
+    bent = ((body, along) for body in mechanism.bodies if body.beam is not None for along in body.beam.integrals.plane)
+    across = all(abs(normals[body][1 + along]) < CLOSE for body, along in bent)
+    return across and all(_agrees(joint, normals) for joint in mechanism.joints)
 
 
 def _axis(joint: Joint) -> np.ndarray:

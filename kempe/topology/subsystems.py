@@ -214,7 +214,7 @@ def _part(topology: "Topology", number: int, joints: list[int]) -> Subsystem:
     ]
     return Subsystem(
         number,
-        tuple(t.child.name for t in own),
+        tuple(dict.fromkeys(t.child.name for t in own)),
         tuple(joints),
         tuple(k for t in own for k in range(t.v.start, t.v.stop)),
         tuple(drives),

@@ -26,6 +26,7 @@ import networkx as nx
 
 from kempe.errors import TopologyError
 from kempe.mechanism.bodies import Body
+from kempe.mechanism.flexible import BeamJoint, beam_joint
 from kempe.mechanism.joints import Fixed, Free
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, stays, together, work
@@ -79,7 +80,8 @@ class Topology:
     def parameters(self) -> dict[str, float]:
         """All numbers by their paths: of the mechanism, of joints that are there for the tree only, and of springs at
         cuts."""
-        added = [t.joint for t in self.tree if t.joint not in self.mechanism.joints]
+        known = set(self.mechanism.joints)
+        added = [t.joint for t in self.tree if t.joint not in known and not isinstance(t.joint, BeamJoint)]
         named = {path: x for joint in added for path, x in joint.parameters.items()}
         return {**self.mechanism.parameters, **named, **dict(self.springs)}
 
@@ -139,7 +141,9 @@ class Topology:
             back = ", written from child to parent" if t.reversed else ""
             kind = f"{'  ' * depth[-1]}{t.joint.name} ({t.joint.type.name})"
             half = "half of " if t.share < 1 else ""
-            lines.append(f"  {kind} carries {half}{t.child.name} on {t.parent.name}{back}")
+            bends = isinstance(t.joint, BeamJoint)
+            does = "bends as" if bends else f"carries {half}{t.child.name} on {t.parent.name}{back}"
+            lines.append(f"  {kind} {does}{' ' + ', '.join(t.joint.type.q_names) if bends else ''}")
         for loop in self.loops:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
@@ -193,7 +197,8 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
             "leave it out of cut=[...]"
         )
     tree = _ordered(mechanism, kept)
-    spanning = nx.Graph((t.parent, t.child, {"joint": t.joint.name}) for t in tree)
+    written = set(mechanism.joints)  # beams are no joints of a loop, though they bend
+    spanning = nx.Graph((t.parent, t.child, {"joint": t.joint.name if t.joint in written else None}) for t in tree)
     spanning.add_node(mechanism.ground)
     loops = []
     for joint in (joint for joint in mechanism.joints if joint not in kept):
@@ -226,7 +231,12 @@ def _body_cut(
     tree: tuple[TreeJoint, ...], joint: Joint, distance: dict[Body, int]
 ) -> tuple[tuple[TreeJoint, ...], Joint]:
     """The tree with one body of a joint cut in two: the joint carries one half, a weld holds the halves together."""
-    ends = [marker for marker in (joint.a, joint.b) if distance[marker.body]]
+    ends = [marker for marker in (joint.a, joint.b) if distance[marker.body] and marker.body.beam is None]
+    if not ends:
+        raise TopologyError(
+            f"joint {joint.name!r}: every joint of its loop must stay in the tree, and a beam cannot be cut in two; "
+            "give one joint of the loop no actuator, spring, damper, armature or limits"
+        )
     near = max(ends, key=lambda marker: distance[marker.body])
     body, other = near.body, joint.b.body if near is joint.a else joint.a.body
     half = Body(body.mechanism, body.name, body.parts, body.markers)  # its parameters are those of the whole
@@ -305,9 +315,14 @@ def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
         _, joint = heapq.heappop(reachable)
         backwards = joint.b.body in placed
         parent, child = (joint.b.body, joint.a.body) if backwards else (joint.a.body, joint.b.body)
-        sizes = len(joint.type.q_names), len(joint.type.v_names)
-        tree.append(TreeJoint(joint, parent, child, backwards, slice(nq, nq + sizes[0]), slice(nv, nv + sizes[1])))
-        nq, nv = nq + sizes[0], nv + sizes[1]
+        steps: list[tuple[Joint, Body, Body, bool]] = [(joint, parent, child, backwards)]
+        if child.beam is not None:  # it hangs on one of its sections, which carries its frame
+            own, root = beam_joint(child, joint.a if backwards else joint.b)
+            steps = [(joint, parent, root, backwards), (own, root, child, True)]
+        for step in steps:
+            sizes = len(step[0].type.q_names), len(step[0].type.v_names)
+            tree.append(TreeJoint(*step, slice(nq, nq + sizes[0]), slice(nv, nv + sizes[1])))
+            nq, nv = nq + sizes[0], nv + sizes[1]
         placed.add(child)
         for other in at[child]:
             if other is not joint:
@@ -326,7 +341,8 @@ def _reason(joint: Joint, distance: dict[Body, int]) -> str:
 
 def _around(spanning: nx.Graph, joint: Joint) -> tuple[str, ...]:
     path = nx.shortest_path(spanning, joint.a.body, joint.b.body)
-    return *(spanning.edges[pair]["joint"] for pair in pairwise(path)), joint.name
+    passed = (spanning.edges[pair]["joint"] for pair in pairwise(path))
+    return *(name for name in passed if name is not None), joint.name
 
 
 def _count(n: int, one: str, many: str | None = None) -> str:

@@ -81,6 +81,9 @@ def plane_normal(model: Coordinates) -> np.ndarray | None:
         if not spins:
             return None
     n = spins[0]
+    bent = [(number[b], along) for b in m.bodies if b.beam is not None for along in b.beam.integrals.plane]
+    if any(abs(rotation[0, k][:, 1 + along] @ n) > PARALLEL for k, along in bent):
+        return None
     parallel = all(np.linalg.norm(np.cross(n, s)) < PARALLEL for s in spins)
     across = all(abs(n @ s) < PARALLEL for s in slides)
     return n if parallel and across else None

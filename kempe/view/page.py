@@ -76,7 +76,11 @@ def animate(
         "panels": panels,
         **_drawn(seen),
     }
-    facts = [f"{t[-1] - t[0]:.4g} s", _count(len(seen.bodies) - 1, "body", "bodies"), _count(model.dof, "freedom")]
+    facts = [
+        f"{t[-1] - t[0]:.4g} s",
+        _count(len(model.mechanism.bodies), "body", "bodies"),
+        _count(model.dof, "freedom"),
+    ]
     outcome = str(run.outcome or "").strip()
     words = " · ".join([*facts, *([outcome] if outcome else [])])
     name = title if title is not None else model.mechanism.name

@@ -55,9 +55,8 @@ def strip(run: Run, path: str | Path, count: int = 8, size=(7.0, 5.2), view: Vie
         canvas.pose(frame, 0.12 + 0.33 * k / max(1, count - 1))
     path_of = seen.rotation, seen.position
     if seen.traces and len(t) > 1 and len(t) == len(run.t):  # rows all finite: paths may be finer than they are
-        path_of = poses(
-            run.model, run.resample(np.linspace(t[0], t[-1], int(np.clip(6 * len(t), 600, 12_000)))).q, run.p
-        )
+        fine = run.resample(np.linspace(t[0], t[-1], int(np.clip(6 * len(t), 600, 12_000)))).q
+        path_of = poses(run.model, fine, run.p, seen.stations)
     for k, point in enumerate(seen.traces):
         canvas.trace(point.name, point.along(*path_of), TRACES[k % len(TRACES)])
     canvas.pose(frames[-1])

@@ -1,14 +1,19 @@
 """Where all bodies are, for many states at once: one pass along the tree, by the motion of each joint's kind."""
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 
+from kempe.mechanism.bodies import Body, Length
+from kempe.mechanism.flexible import BeamJoint, section_at
 from kempe.mechanism.joints import JointKind
 from kempe.model.coordinates import Coordinates
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import symbols, to_sx
 
 Pose = tuple[np.ndarray, np.ndarray]  # axes (..., 3, 3) as columns, and origin (..., 3)
+Station = tuple[Body, Length | None]  # a section of a beam, or a body's own frame
 
 
 def values(model: Coordinates, p=None) -> dict[str, float]:
@@ -18,32 +23,40 @@ def values(model: Coordinates, p=None) -> dict[str, float]:
     return {**model.mechanism.parameters, **dict(named)}
 
 
-def poses(model: Coordinates, q: np.ndarray, p=None) -> Pose:
-    """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0.
+def poses(model: Coordinates, q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
+    """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0, and after
+    the bodies come sections of beams at stations.
 
     The same as `model.pose` of every body, without a kernel to compile for each of them.
     """
     m = model.mechanism
     value = values(model, p).__getitem__
-    number = {body: k for k, body in enumerate((m.ground, *m.bodies))}
-    rotation = np.empty((len(q), len(number), 3, 3))
-    position = np.empty((len(q), len(number), 3))
-    rotation[:, 0], position[:, 0] = np.eye(3), 0.0
+    found: dict[Body, Pose] = {m.ground: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))}
     motions: dict[JointKind, ca.Function] = {}
-    for t in model.topology.tree:
-        if t.child not in number:  # half of a body that was cut: the other half is drawn
-            continue
-        kind = t.joint.kind(value)
+
+    def moved(kind: JointKind, rows: np.ndarray) -> Pose:
         if kind not in motions:
             motions[kind] = _motion(kind)
-        ends = [relative_pose(t.joint.frame(marker, value)) for marker in (t.joint.a, t.joint.b)]
-        moved = _moved(motions[kind], q[:, t.q])
+        return _moved(motions[kind], rows)
+
+    def seat(body: Body, station: Length | None) -> Pose:
+        if station is None:
+            return found[body]
+        return chained(found[body], moved(section_at(body, station, value), q[:, model.joint(body.name).q]))
+
+    for t in model.topology.tree:
+        motion = moved(t.joint.kind(value), q[:, t.q])
+        if isinstance(t.joint, BeamJoint):
+            found[t.child] = chained(found[t.parent], inverted(motion))
+            continue
+        markers, ends = (t.joint.a, t.joint.b), [relative_pose(t.joint.frame(x, value)) for x in (t.joint.a, t.joint.b)]
         if t.reversed:
-            ends, moved = ends[::-1], inverted(moved)
-        parent, child = number[t.parent], number[t.child]
-        carrier = rotation[:, parent], position[:, parent]
-        rotation[:, child], position[:, child] = chained(carrier, ends[0], moved, inverted(ends[1]))
-    return rotation, position
+            markers, ends, motion = markers[::-1], ends[::-1], inverted(motion)
+        # Half of a body that was cut carries nothing, and the other half is drawn.
+        carrier = found[t.parent] if markers[0].station is None else seat(markers[0].body, markers[0].station)
+        found[t.child] = chained(carrier, ends[0], motion, inverted(ends[1]))
+    every = [found[body] for body in (m.ground, *m.bodies)] + [seat(*station) for station in stations]
+    return np.stack([r for r, _ in every], axis=1), np.stack([x for _, x in every], axis=1)
 
 
 def chained(*frames: Pose) -> Pose:

@@ -1,12 +1,13 @@
 """Scene: all there is to see of a model at rows of q: shapes on bodies, arrows, springs, and where to look from."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kempe.errors import StateError, ViewError
 from kempe.mechanism.bodies import Body, Marker, Values, resolved
+from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Free
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -15,10 +16,12 @@ from kempe.spatial.moves import relative_pose
 from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
 from kempe.view.links import link_shapes
 from kempe.view.look import Look, look
-from kempe.view.poses import Pose, poses, values
-from kempe.view.shapes import GROUND, PALETTE, Shape, girth, nearest, solid_shapes
+from kempe.view.poses import Pose, Station, poses, values
+from kempe.view.shapes import GROUND, PALETTE, Shape, ball, bar, girth, nearest, solid_shapes
 
 SAMPLES = 60  # poses looked at to find how far a run reaches
+BARS = 12  # that a beam is drawn as
+Seats = dict[Station, int]  # numbers of bodies and sections
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +52,14 @@ class Arrow:
 class Scene:
     """What there is to see.
 
-    rotation (n, bodies, 3, 3) and position (n, bodies, 3) are the bodies' frames in world axes; the ground is body 0.
+    rotation (n, bodies, 3, 3) and position (n, bodies, 3) are the bodies' frames in world axes; the ground is body 0,
+    and sections of beams, at stations, come after all others.
     slim is the radius of what has no thickness of its own, size that of the mechanism in the first pose.
     """
 
     name: str
     bodies: tuple[str, ...]
+    stations: tuple[Station, ...]
     rotation: np.ndarray
     position: np.ndarray
     shapes: tuple[Shape, ...]
@@ -79,9 +84,12 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
         raise StateError(f"a picture of {m.name!r} takes rows of {model.nq} finite coordinates, not {q.shape}")
     value = values(model, p).__getitem__
     number = {body: k for k, body in enumerate((m.ground, *m.bodies))}
-    rotation, position = poses(model, q, p)
+    traced = [_own_marker(model, _marker(m, point)) for point in points]
+    used = [*_markers_in_use(model)]
+    seats, stations = _seats(number, [*used, *traced], value)
+    rotation, position = poses(model, q, p, stations)
     held: dict[Body, list[np.ndarray]] = {body: [] for body in number}
-    for marker in _markers_in_use(model):
+    for marker in used:
         held[marker.body].append(marker.origin(value))
     size, slim = _sizes(number, held, value, (rotation[0], position[0]))
     shapes: list[Shape] = []
@@ -89,6 +97,9 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
         color = PALETTE[(k - 1) % len(PALETTE)] if k else GROUND
         # Bodies differ a little in what is slim, so that surfaces that meet do not coincide.
         own = slim * (1 + 0.02 * (k % 4))
+        if body.beam is not None:
+            shapes += _bent(body, seats, [marker for marker in used if marker.body is body], value, own, color)
+            continue
         for part in body.parts:
             shapes += solid_shapes(part, resolved(part.position, value), k, color, own, body.name)
         if k:
@@ -98,12 +109,13 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
     for joint in m.joints:
         pitch = value(f"{joint.name}.pitch") if joint.pitch is not None else 0.0
         reach = slides(joint, pitch, rows[joint]) if joint in rows else (0.0, 0.0)
-        ends = number[joint.a.body], number[joint.b.body]
+        ends = seats[joint.a.body, joint.a.station], seats[joint.b.body, joint.b.station]
         shapes += joint_shapes(joint, ends, _frames(joint, value), pin[joint], slim, reach)
     sampled = np.unique(np.linspace(0, len(q) - 1, SAMPLES).round().astype(int))
     cloud = _cloud(shapes, rotation[sampled], position[sampled])
     seen = look(model, cloud, slim)
-    reached = {k: cloud[_rows_of(shapes, k)] for k in number.values()}
+    owner = [*number.values(), *(number[body] for body, _ in stations)]
+    reached = {k: cloud[_rows_of(shapes, k, owner)] for k in number.values()}
     for joint in m.joints:
         for marker, other in ((joint.a, joint.b), (joint.b, joint.a)):
             if marker.body is m.ground and joint.type is not Free:
@@ -115,26 +127,60 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
     seen = look(model, _cloud(shapes, rotation[sampled], position[sampled]), slim)
     return Scene(
         m.name,
-        tuple(body.name for body in number),
+        tuple(body.name for body in (*number, *(body for body, _ in stations))),
+        stations,
         rotation,
         position,
         tuple(shapes),
         tuple(
-            (load.name, _point(load.name, load.a, number, value), _point(load.name, load.b, number, value))
+            (load.name, _point(load.name, load.a, seats, value), _point(load.name, load.b, seats, value))
             for load in m.loads
             if isinstance(load, Spring)
         ),
-        tuple(_arrows(model, number, value)),
-        tuple(_point(str(marker), marker, number, value) for marker in (_marker(m, point) for point in points)),
+        tuple(_arrows(model, seats, value)),
+        tuple(_point(str(marker), marker, seats, value) for marker in traced),
         seen,
         slim,
         size,
     )
 
 
-def _rows_of(shapes: list[Shape], body: int) -> np.ndarray:
-    """Which rows of a cloud belong to a body."""
-    return np.repeat([shape.body == body for shape in shapes], 8)
+def _seats(number: dict[Body, int], markers: list[Marker], value: Values) -> tuple[Seats, tuple[Station, ...]]:
+    """Numbers of all that shapes can be on: bodies, and sections of beams, where markers and solids are on them and
+    where they are drawn as short bars."""
+    seats: Seats = {(body, None): k for body, k in number.items()}
+    stations: dict[Station, None] = {}
+    for body in number:
+        if body.beam is not None:
+            length = value(f"{body.name}.length")
+            wanted = [marker.station for marker in markers if marker.body is body]
+            wanted += [part.position[0] for part in body.parts[1:]]
+            wanted += [(k + 0.5) / BARS * length for k in range(BARS)]
+            stations |= {(body, x): None for x in wanted if x is not None}
+    return seats | {station: len(number) + k for k, station in enumerate(stations)}, tuple(stations)
+
+
+def _bent(body: Body, seats: Seats, markers: list[Marker], value: Values, radius: float, color: str) -> list[Shape]:
+    """A beam as short bars, the solids on it, and the way from its line to markers beside it."""
+    length, shapes = value(f"{body.name}.length"), []
+    for k in range(BARS):
+        at, half = seats[body, (k + 0.5) / BARS * length], np.array([0.5 * length / BARS, 0.0, 0.0])
+        shapes += [bar(at, -half, half, radius, color, name=body.name)]
+        shapes += [ball(at, end, radius, color, name=body.name) for end in (-half, half)]
+    for part in body.parts[1:]:
+        x, *aside = part.position
+        shapes += solid_shapes(part, resolved((0.0, *aside), value), seats[body, x], color, radius, body.name)
+    for marker in markers:
+        offset = marker.offset(value)
+        if marker.station is not None and np.linalg.norm(offset) > 1.05 * radius:
+            more = {"role": "link", "name": body.name}
+            shapes += [bar(seats[body, marker.station], np.zeros(3), offset, 0.8 * radius, color, **more)]
+    return shapes
+
+
+def _rows_of(shapes: list[Shape], body: int, owner: list[int]) -> np.ndarray:
+    """Which rows of a cloud belong to a body, or to its sections."""
+    return np.repeat([owner[shape.body] == body for shape in shapes], 8)
 
 
 def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
@@ -164,7 +210,9 @@ def _sizes(
     everything, bodies = [], []
     for body, k in number.items():
         own = [*held[body]]
-        for part in body.parts:
+        if body.beam is not None:
+            own += [np.zeros(3), np.array([value(f"{body.name}.length"), 0.0, 0.0])]
+        for part in body.parts if body.beam is None else ():
             at = resolved(part.position, value)
             own += [c for shape in solid_shapes(part, at, k, "", 0.0, "") for c in shape.corners()]
         if own:
@@ -188,7 +236,7 @@ def _pin(joint: Joint, value: Values, slim: float) -> Pin:
     """A pin sticks out of the solids it goes through; where that would be too long, it is a collar around them."""
     radius, half = 1.8 * slim, 2.4 * slim
     for marker, (axes, at) in zip((joint.a, joint.b), _frames(joint, value), strict=True):
-        for part in marker.body.parts:
+        for part in marker.body.parts if marker.body.beam is None else ():
             where = resolved(part.position, value)
             turn = np.eye(3) if part.rotation is None else np.asarray(part.rotation, dtype=float)
             own = turn.T @ (at - where)
@@ -215,20 +263,27 @@ def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
     raise ViewError(f"there is no point {point!r} on {m.name!r}; name a body, or one of its markers as body.marker")
 
 
-def _point(name: str, marker: Marker, number: dict[Body, int], value: Values) -> Point:
-    """A marker's place; its body is found by name, since a model has a copy of the mechanism."""
-    named = {body.name: k for body, k in number.items()}
+def _own_marker(model: Coordinates, marker: Marker) -> Marker:
+    """A marker on the model's own body, found by name, since a model has a copy of the mechanism."""
+    named = {body.name: body for body in (model.mechanism.ground, *model.mechanism.bodies)}
     if marker.body.name not in named:
         raise ViewError(f"point {marker} is on a body that this model does not have")
-    return Point(name, named[marker.body.name], marker.origin(value))
+    return replace(marker, body=named[marker.body.name])
 
 
-def _arrows(model: Coordinates, number: dict[Body, int], value: Values) -> Iterable[Arrow]:
+def _point(name: str, marker: Marker, seats: Seats, value: Values) -> Point:
+    """A marker's place."""
+    return Point(name, seats[marker.body, marker.station], marker.offset(value))
+
+
+def _arrows(model: Coordinates, seats: Seats, value: Values) -> Iterable[Arrow]:
     """Efforts of actuated freedoms in the order of `model.u_names`, then loads."""
     column = 0
     for t in model.topology.tree:
         joint = t.joint
-        ends = number[joint.a.body], number[joint.b.body]
+        if isinstance(joint, BeamJoint):
+            continue
+        ends = seats[joint.a.body, joint.a.station], seats[joint.b.body, joint.b.station]
         frames = _frames(joint, value)
         for k, driven in enumerate(joint.actuated):
             if driven:
@@ -239,7 +294,7 @@ def _arrows(model: Coordinates, number: dict[Body, int], value: Values) -> Itera
                 column += 1
     for load in model.mechanism.loads:
         if not isinstance(load, Spring):
-            point = _point(load.name, load.marker, number, value)
+            point = _point(load.name, load.marker, seats, value)
             turn = load.marker.rotation if load.follows else np.eye(3)
             for unit, vector in (("N", load.force), ("N·m", load.moment)):
                 if any(vector):

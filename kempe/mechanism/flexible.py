@@ -1,0 +1,356 @@
+"""Beams: slender bodies that bend, the joint that their coordinates form, and how their sections move with these.
+
+Every section of a beam is a frame that shifts and turns with the coordinates eta of the beam: a joint, of as many
+freedoms as the beam has coordinates, between the frame that deflections are measured in and the section. What is fixed
+to the beam at x moves with the section at x; and the beam itself hangs on the section where its own joint is.
+"""
+
+import copyreg
+from abc import ABCMeta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.polynomial import Chebyshev
+
+from kempe.errors import MechanismError
+from kempe.mechanism.bodies import FRAME, Body, Length, Marker, Solid, Values, tensor_matrix
+from kempe.mechanism.joints import JointKind
+from kempe.mechanism.mechanism import Joint
+from kempe.mechanism.ritz import ALONG, MOST, NAMED, Coefficients, Integrals, chebyshev, integrals, named, polynomial
+from kempe.spatial.bending import BeamInertia
+from kempe.spatial.inertia import RigidInertia
+from kempe.spatial.moves import Turn, shift_of, spin_along
+from kempe.spatial.vectors import (
+    Scalar,
+    Vector,
+    array,
+    cos,
+    cross,
+    dot,
+    is_symbolic,
+    is_zero,
+    matrix,
+    scaled,
+    sin,
+)
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
+
+Shape = str | Sequence[Callable[[float], float] | Sequence[float]]
+LETTERS = "eta", "zeta"  # coordinates along y, along z
+SWAY = 0.02  # of the length: how far coordinates of a random state are from zero
+
+
+@dataclass(frozen=True)
+class Beam(Solid):
+    """A straight uniform beam along +x from its origin, which bends along y, or along y and z.
+
+    E [N/m^2], I [m^4]: one second moment of area, or two, for bending along y and along z; rho [kg/m^3], A [m^2].
+    modes: how many shapes along y (and z). shape: for each direction a name ("pinned-pinned", "cantilever", "free") or
+    coefficients of Chebyshev polynomials on 0..1. damping [s]: of the material, rates of strain beside strain.
+    stiffening: whether points of a bent beam come nearer to its origin, as those of a beam that keeps its length do.
+    """
+
+    length: float
+    E: float
+    I: float | tuple[float, ...]  # noqa: E741 (a second moment of area is called so)
+    rho: float
+    A: float
+    modes: int | tuple[int, ...] = 2
+    shape: Any = "pinned-pinned"
+    damping: float = 0.0
+    stiffening: bool = True
+    kind = "beam"
+    flexible = True
+
+    def __post_init__(self):
+        area = self.I if isinstance(self.I, (tuple, list, np.ndarray)) else (self.I,)
+        directions = len(area)
+        if directions not in (1, 2):
+            raise MechanismError(f"I takes one number, or two for bending along y and z, not {directions}")
+        shapes = _each_way(self.shape, directions)
+        counts = self.modes if isinstance(self.modes, (tuple, list)) else (self.modes,) * directions
+        if len(counts) != directions:
+            raise MechanismError(f"modes takes one number, or as many as I has, not {self.modes!r}")
+        shapes = tuple(_shapes(shape, count) for shape, count in zip(shapes, counts, strict=True))
+        counts = tuple(count if isinstance(x, str) else len(x) for x, count in zip(shapes, counts, strict=True))
+        if not sum(counts):
+            raise MechanismError("modes are none at all; a body that does not bend is a rod")
+        numbers = {n: _number(getattr(self, n), n) for n in ("length", "E", "rho", "A", "damping")}
+        area = tuple(_number(x, "I") for x in area)
+        kept = {"I": area, "modes": counts, "shape": shapes}
+        if directions == 1:  # which needs no tuples
+            kept = {name: only for name, (only,) in kept.items()}
+        for name, value in (numbers | kept | {"stiffening": bool(self.stiffening)}).items():
+            object.__setattr__(self, name, value)
+
+    def parameters(self):
+        """Numbers; how many modes there are, and their shapes, are none."""
+        area = dict(zip(("I.y", "I.z"), self.I, strict=True)) if isinstance(self.I, tuple) else {"I": self.I}
+        numbers = {n: getattr(self, n) for n in ("length", "E", "rho", "A", "damping")}
+        return numbers | area
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many coordinates bend it along y, and along z."""
+        return self.modes if isinstance(self.modes, tuple) else (self.modes, 0)  # type: ignore[return-value]
+
+    @property
+    def integrals(self) -> Integrals:
+        """Of its shapes."""
+        given = self.shape if isinstance(self.I, tuple) else (self.shape, ())
+        pairs = zip(given, self.counts, strict=True)
+        return integrals(tuple(tuple(named(x, k + 1) for k in range(n)) if isinstance(x, str) else x for x, n in pairs))
+
+    def inertia(self, value):
+        """Of the straight beam."""
+        length = value("length")
+        mass = value("rho") * value("A") * length
+        across = mass * length * length / 3
+        return RigidInertia(mass, array((0.5 * mass * length, 0.0, 0.0)), tensor_matrix(0.0, across, across))
+
+    def bending(self, value: Values) -> BeamInertia:
+        """Inertia and stiffness of the beam that bends: integrals over its length from those over 1."""
+        unit, length = self.integrals, value("length")
+        line = value("rho") * value("A")
+        mass = line * length
+        areas = [value("I.y"), value("I.z")] if isinstance(self.I, tuple) else [value("I")]
+        rigidity = [scaled(1.0 / (length * length * length), array([value("E") * area]))[0] for area in areas]
+        factors = array(rigidity[k] for k in unit.plane)
+        grid = array(f * x for f, row in zip(factors, unit.curvature, strict=True) for x in row)
+        on = 1.0 if self.stiffening else 0.0
+        return BeamInertia(
+            unit.plane,
+            mass,
+            0.5 * mass * length,
+            mass * length * length / 3,
+            scaled(mass, unit.whole),
+            scaled(mass * length, unit.lever),
+            scaled(mass, unit.overlap),
+            scaled(line, on * unit.shortened),
+            scaled(mass, on * unit.sunk),
+            grid.reshape(unit.curvature.shape),
+            value("damping"),
+        )
+
+    def section(self, x: Scalar | None, value: Values) -> "Section":
+        """How the section at x moves; None: the frame itself, which does not."""
+        unit, length, size = self.integrals, value("length"), len(self.integrals.plane)
+        kind = bending(*self.counts)
+        if x is None:
+            nothing = (0.0,) * size
+            return kind(0.0, nothing, nothing, ((0.0,) * size,) * size, _sway(length))
+        s = 1.0 if x is length else x / length
+        values = tuple(_at(f, s) for f in unit.shapes)
+        slopes = tuple(_at(f.deriv(), s) / length for f in unit.shapes)
+        known = unit.shortening if self.stiffening else {}
+        pairs = [[known.get((i, j)) for j in range(size)] for i in range(size)]
+        short = tuple(tuple(0.0 if f is None else _at(f, s) / length for f in row) for row in pairs)
+        return kind(x, values, slopes, short, _sway(length))
+
+
+def _sway(length: Scalar) -> float:
+    return SWAY if is_symbolic(length) else SWAY * float(length)
+
+
+def _at(shape: Chebyshev, s: Scalar) -> Scalar:
+    """The value of a polynomial, an exact zero where it is one but for rounding."""
+    coefficients = [float(np.real(c)) for c in shape.coef]
+    found = chebyshev(coefficients, s)
+    return 0.0 if not is_symbolic(found) and abs(found) < 1e-12 * max(map(abs, coefficients)) else found
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, (bool, str)) or np.ndim(value):
+        raise MechanismError(f"{what}: give a number, not {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what}: give a number, not {value!r}") from error
+
+
+def _each_way(shape: Any, directions: int) -> tuple:
+    """A shape for each direction, from one for all, one for each by letter, or those of a beam that was read."""
+    if isinstance(shape, Mapping):
+        wanted = ALONG[:directions]
+        if set(shape) != set(wanted):
+            raise MechanismError(f"shape takes one for each of {', '.join(wanted)}, not {', '.join(shape)}")
+        return tuple(shape[along] for along in wanted)
+    if isinstance(shape, (tuple, list)) and len(shape) == directions and all(_is_shape(x) for x in shape):
+        return tuple(shape)
+    return (shape,) * directions
+
+
+def _is_shape(x: Any) -> bool:
+    """Whether it is shapes for one direction: a name, or a list of functions or of lists of numbers."""
+    return isinstance(x, str) or (
+        isinstance(x, (tuple, list)) and all(callable(f) or isinstance(f, (tuple, list)) for f in x)
+    )
+
+
+def _shapes(shape: Any, count: Any) -> str | tuple[Coefficients, ...]:
+    """A name that is known, with how many of its shapes; or the polynomials of functions, or of lists of numbers."""
+    if isinstance(shape, str):
+        if shape not in NAMED:
+            raise MechanismError(f"there is no shape {shape!r}; there are {', '.join(NAMED)}, or functions")
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count <= MOST:
+            raise MechanismError(f"modes takes a whole number up to {MOST}, not {count!r}")
+        return shape
+    if not isinstance(shape, (tuple, list)) or not shape:
+        raise MechanismError(f"shape takes a name ({', '.join(NAMED)}) or a list of functions, not {shape!r}")
+    return tuple(polynomial(f, "shape") if callable(f) else tuple(_number(x, "shape") for x in f) for f in shape)
+
+
+# ---- sections -------------------------------------------------------------------------------------------------
+
+
+class _Bending(ABCMeta):
+    """The type of kinds of sections, which differ in how many coordinates they have; pickled by these."""
+
+
+@dataclass(frozen=True)
+class Section(JointKind, metaclass=_Bending):
+    """How the section at x of a beam moves in the beam's frame: it shifts with the deflection and its foreshortening,
+    and turns about z by v', then about y by -w'.
+
+    shapes, slopes: values and derivatives by x of the shapes at x. short: integrals of products of slopes up to x.
+    sway [m]: how large coordinates usually are at most.
+    """
+
+    x: Scalar
+    shapes: tuple[Scalar, ...]
+    slopes: tuple[Scalar, ...]
+    short: tuple[tuple[Scalar, ...], ...]
+    sway: float
+
+    name = "beam"
+    q_names = v_names = ()
+    units = ()
+    plane = ()
+
+    def _along(self, values: Sequence[Scalar], direction: int) -> Vector:
+        return array(x if k == direction else 0.0 for k, x in zip(self.plane, values, strict=True))
+
+    def _parts(self, p: Vector) -> tuple[Vector, Turn, Turn]:
+        """Coordinates and both turns."""
+        size = len(self.plane)
+        return p[:size], Turn(2, p[size], p[size + 1]), Turn(1, p[size + 2], p[size + 3])
+
+    def posture(self, q):
+        """q, and cosines and sines of both turns."""
+        about_z, about_y = dot(self._along(self.slopes, 0), q), -dot(self._along(self.slopes, 1), q)
+        return array((*q, cos(about_z), sin(about_z), cos(about_y), sin(about_y)))
+
+    def moves(self, p):
+        """A shift, and turns about z and y."""
+        eta, *turns = self._parts(p)
+        back = 0.5 * dot(eta, matrix(self.short) @ eta)
+        place = (self.x - back, *(dot(self._along(self.shapes, k), eta) for k in (0, 1)))
+        return *shift_of(array(place)), *(turn for turn in turns if not is_zero(turn.s))
+
+    def subspace(self, p):
+        """Spin by slopes, velocity by shapes and foreshortening."""
+        eta, _, about_y = self._parts(p)
+        z = about_y.along(array((0.0, 0.0, 1.0)))
+        back = matrix(self.short) @ eta
+        moves = self.moves(p)
+        spins, velocities = [], []
+        for k, f, slope, short in zip(self.plane, self.shapes, self.slopes, back, strict=True):
+            spins.append(array((0.0, -slope, 0.0)) if k else scaled(slope, z))
+            velocities.append(spin_along(moves, array((-short, 0.0, f) if k else (-short, f, 0.0))))
+        return matrix(spins).T, matrix(velocities).T
+
+    def bias(self, p, v):
+        """The first axis moves in the section's axes, foreshortening grows with squares, and axes turn."""
+        _, _, about_y = self._parts(p)
+        rates = dot(self._along(self.slopes, 0), v), -dot(self._along(self.slopes, 1), v)
+        spin = scaled(rates[0] * rates[1], array((-about_y.c, 0.0, -about_y.s)))
+        angular, linear = self.subspace(p)
+        grown = array((-dot(v, matrix(self.short) @ v), 0.0, 0.0))
+        return spin, spin_along(self.moves(p), grown) - cross(angular @ v, linear @ v)
+
+    def complement(self, p):
+        """Everything: a section hands on what acts on it, whatever it does to the beam."""
+        return np.eye(6)
+
+    def random(self, rng):
+        """A little bent."""
+        return self.sway * rng.uniform(-1, 1, self.nq)
+
+
+@cache
+def bending(along_y: int, along_z: int) -> type[Section]:
+    """The kind of sections of beams with so many coordinates."""
+    counts = along_y, along_z
+    names = tuple(f"{letter}{k + 1}" for letter, count in zip(LETTERS, counts, strict=True) for k in range(count))
+    plane = tuple(k for k, count in enumerate(counts) for _ in range(count))
+    own = {"q_names": names, "v_names": names, "units": ("m",) * len(names), "plane": plane}
+    made: Any = _Bending("Section", (Section,), own | {"__doc__": Section.__doc__, "__module__": __name__})
+    return made
+
+
+def _reduced(kind: Any) -> Any:
+    """What a kind is pickled as: how it is made, or the name of the one that all of them are."""
+    return (bending, tuple(kind.plane.count(k) for k in (0, 1))) if kind.plane else "Section"
+
+
+copyreg.pickle(_Bending, _reduced)
+
+
+# ---- the joint of a beam's coordinates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BeamJoint(Joint):
+    """Between a beam's frame, a, and the section that the beam hangs on, b; it has the beam's name and coordinates."""
+
+    def kind(self, value: Values) -> JointKind:
+        """How that section moves."""
+        return section_at(self.a.body, None if self.b.name == FRAME else self.b.position[0], value)
+
+    def paths(self, quantity: str) -> list[str]:
+        """None: stiffness and damping are the beam's."""
+        return []
+
+
+def beam_joint(body: Body, hung: Marker) -> tuple[BeamJoint, Body]:
+    """The joint of a beam that hangs on a joint at marker `hung`; and its root, the section there, as a body."""
+    assert body.beam is not None
+    root = Body(body.mechanism, body.name, [], body.markers)
+    kind, size = bending(*body.beam.counts), sum(body.beam.counts)
+    none = (0.0,) * size
+    ends = body.markers[FRAME], replace(hung, body=root)
+    return BeamJoint(body.name, kind, *ends, (), (False,) * size, (None,) * size, none, none, none, none), root
+
+
+def section(marker: Marker, value: Values) -> Section:
+    """How the section that carries a marker of a beam moves in the beam's frame."""
+    return section_at(marker.body, marker.station, value)
+
+
+def section_at(body: Body, station: Length | None, value: Values) -> Section:
+    """The same, by where it is; None for the frame itself."""
+    assert body.beam is not None
+    x = value(station) if isinstance(station, str) else station
+    return body.beam.section(x, lambda name: value(body.parts[0].path(body.name, name)))
+
+
+def beam(mechanism: "Mechanism", name: str, length, E, I, rho, A, modes, shape, **options) -> Body:  # noqa: E741
+    """A body that is a beam; see `Mechanism.beam`."""
+    try:
+        solid = Beam(length, E, I, rho, A, modes, shape, **options)
+    except MechanismError as error:
+        raise MechanismError(f"beam {name!r}: {error}") from error
+    return beam_body(mechanism, name, solid)
+
+
+def beam_body(mechanism: "Mechanism", name: str, solid: Beam) -> Body:
+    """A body that is this beam, with markers at its ends."""
+    body = mechanism.solid(name, solid)
+    body.at(0.0, 0.0, 0.0, name="start")
+    body.at(f"{name}.length", 0.0, 0.0, name="end")
+    return body

@@ -1,0 +1,161 @@
+"""Rayleigh-Ritz shapes: how a beam may bend, as polynomials along its length, and the integrals its motion is made of.
+
+A deflection is a sum of coordinates times shapes, v(x) = sum of eta_i f_i(x / length). Whatever a shape was given as,
+it is held as a Chebyshev polynomial on 0..1, as close to the function as rounding allows: so derivatives and integrals
+are exact, any smooth function can be a shape, and a file can hold it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import cos, cosh, exp, pi, sin, sinh
+
+import numpy as np
+from numpy.polynomial import Chebyshev
+
+from kempe.errors import MechanismError
+
+Coefficients = tuple[float, ...]  # of Chebyshev polynomials on 0..1, the constant first
+DEGREES = (8, 16, 24, 32, 48, 64)
+ROUNDING = 3e-14  # of a shape's largest coefficient: what is left when a polynomial has met a function
+TINY = 1e-11  # of a matrix of integrals beside its diagonal: shapes that are orthogonal are so exactly
+MOST = 10  # modes: with many more a polynomial of degree 64 would not do
+ALONG = ("y", "z")  # the directions a beam bends in, beside its own x
+
+
+def polynomial(function: Callable, where: str) -> Coefficients:
+    """A function on 0..1 as the polynomial that meets it."""
+    each = np.vectorize(function, otypes=[float])
+    for degree in DEGREES:
+        try:
+            found = Chebyshev.interpolate(each, degree, domain=[0.0, 1.0]).coef
+        except (TypeError, ValueError) as error:
+            raise MechanismError(f"{where}: a shape takes a number from 0 to 1, and gives one: {error}") from error
+        size = np.abs(found).max()
+        if not np.isfinite(size) or size == 0:
+            raise MechanismError(f"{where}: a shape must be finite from 0 to 1, and not zero everywhere")
+        if np.abs(found[-3:]).max() <= ROUNDING * size:
+            kept = np.flatnonzero(np.abs(found) > 0.3 * ROUNDING * size)[-1] + 1
+            return tuple(found[:kept].tolist())
+    raise MechanismError(f"{where}: a shape is not smooth enough; give a function with derivatives of all orders")
+
+
+# ---- shapes by name -----------------------------------------------------------------------------------------
+
+
+def _pinned(number: int) -> Callable[[float], float]:
+    """Half waves (paper 5, eq. 45, with l2 in both sines): 1 in the middle of the first."""
+    return lambda s: sin(number * pi * s)
+
+
+def _cantilever(number: int) -> Callable[[float], float]:
+    """Modes of a beam clamped at 0 and free at 1, where they are 1; cos(b) cosh(b) = -1."""
+    b = _root(lambda b: cos(b) + 1 / cosh(b), (number - 1) * pi, number * pi)
+    growing = (sin(b) - cos(b) - exp(-b)) / (sinh(b) + sin(b))  # 1 - sigma, free of cancellation
+    return _clamped(b, growing, -1.0)
+
+
+def _free(number: int) -> Callable[[float], float]:
+    """Modes of a beam that nothing holds, 1 at their end; cos(b) cosh(b) = 1."""
+    b = _root(lambda b: cos(b) - 1 / cosh(b), number * pi, (number + 1) * pi)
+    growing = (cos(b) - sin(b) - exp(-b)) / (sinh(b) - sin(b))
+    return _clamped(b, growing, 1.0)
+
+
+def _clamped(b: float, growing: float, sign: float) -> Callable[[float], float]:
+    """cosh + sign cos - sigma (sinh + sign sin) of b s, over its value at 1."""
+
+    def mode(s: float) -> float:
+        hyperbolic = 0.5 * (growing * exp(b * s) + (2 - growing) * exp(-b * s))
+        return hyperbolic + sign * (cos(b * s) - (1 - growing) * sin(b * s))
+
+    end = mode(1.0)
+    return lambda s: mode(s) / end
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """By halving; the function changes its sign once between the two, and may vanish at low."""
+    low = low + 0.1
+    below = function(low) > 0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if (function(middle) > 0) == below:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+NAMED = {"pinned-pinned": _pinned, "cantilever": _cantilever, "free": _free}
+
+
+@cache
+def named(shape: str, number: int) -> Coefficients:
+    """The shape of that number, from 1, of those with a name."""
+    return polynomial(NAMED[shape](number), f"shape {shape!r}")
+
+
+# ---- integrals ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Integrals:
+    """Of shapes f_i over a beam of unit length; plane: 0 where a shape bends along y, 1 along z.
+
+    whole: of f_i; lever: of s f_i; overlap: of f_i f_j, whatever their planes; curvature: of f_i'' f_j''. shortening:
+    the polynomials of s that f_i' f_j' integrate to from 0, and shortened, sunk: their integrals, and those of s times
+    them. Those of two shapes in different planes vanish, overlap aside.
+    """
+
+    plane: tuple[int, ...]
+    shapes: tuple[Chebyshev, ...]
+    whole: np.ndarray
+    lever: np.ndarray
+    overlap: np.ndarray
+    curvature: np.ndarray
+    shortening: dict[tuple[int, int], Chebyshev]
+    shortened: np.ndarray
+    sunk: np.ndarray
+
+
+@cache
+def integrals(shapes: tuple[tuple[Coefficients, ...], ...]) -> Integrals:
+    """Of the shapes along y, and along z."""
+    plane = tuple(k for k, own in enumerate(shapes) for _ in own)
+    f = tuple(Chebyshev(c, domain=[0.0, 1.0]) for own in shapes for c in own)
+    s = Chebyshev.fit([0.0, 1.0], [0.0, 1.0], 1, domain=[0.0, 1.0])
+    size = len(f)
+    overlap, curvature, shortened, sunk = (np.zeros((size, size)) for _ in range(4))
+    shortening = {}
+    for i in range(size):
+        for j in range(i + 1):
+            overlap[i, j] = overlap[j, i] = _over(f[i] * f[j])
+            if plane[i] == plane[j]:
+                bent = f[i].deriv(2) * f[j].deriv(2)
+                curvature[i, j] = curvature[j, i] = _over(bent)
+                short = (f[i].deriv() * f[j].deriv()).integ(lbnd=0.0)
+                shortening[i, j] = shortening[j, i] = short
+                shortened[i, j] = shortened[j, i] = _over(short)
+                sunk[i, j] = sunk[j, i] = _over(s * short)
+    whole, lever = np.array([_over(x) for x in f]), np.array([_over(s * x) for x in f])
+    for vector in (whole, lever):
+        vector[np.abs(vector) < TINY] = 0.0
+    clean = _clean(overlap), _clean(curvature)
+    return Integrals(plane, f, whole, lever, *clean, shortening, _clean(shortened), _clean(sunk))
+
+
+def _over(polynomial: Chebyshev) -> float:
+    return float(polynomial.integ(lbnd=0.0)(1.0))
+
+
+def _clean(matrix: np.ndarray) -> np.ndarray:
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    return np.where(np.abs(matrix) < TINY * np.outer(size, size), 0.0, matrix)
+
+
+def chebyshev(coefficients: Sequence[float], s):
+    """The value at s, a number or a symbol, by Clenshaw's recursion."""
+    x, first, second = 2 * s - 1, 0.0, 0.0
+    for c in reversed(coefficients[1:]):
+        first, second = 2 * x * first - second + c, first
+    return x * first - second + coefficients[0]
