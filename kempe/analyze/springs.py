@@ -42,7 +42,8 @@ def held_by_springs(model: Model, stiffness=None, damping=None, damping_ratio=No
 
 
 def _by_joint(what: str, given, names: list[str]) -> dict[str, float]:
-    values = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    values: Mapping = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    found = {}
     for name in values:
         if name not in names:
             raise MechanismError(f"{what}: {name!r} is not cut; cut are {', '.join(names)}")
@@ -52,8 +53,8 @@ def _by_joint(what: str, given, names: list[str]) -> dict[str, float]:
         value = float(values[name])
         if not np.isfinite(value) or value < 0 or (what == "stiffness" and value == 0):
             raise MechanismError(f"{what} of {name!r} is {value}; it takes a positive number")
-        values[name] = value
-    return values
+        found[name] = value
+    return found
 
 
 def masses(model: Model) -> dict[str, float]:

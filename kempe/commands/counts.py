@@ -15,8 +15,7 @@ from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import CLOSED as CLOSED_FORMULATIONS
-from kempe.dynamics.equations import FORMULATIONS, Equations
+from kempe.dynamics.equations import OPEN, Equations
 from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
 from kempe.dynamics.partition import WAYS
 from kempe.errors import MechanismError
@@ -55,7 +54,7 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
 
 
 def _tree(mechanism: Mechanism) -> dict[str, Program]:
-    models = {name: mechanism.compile(name) for name in FORMULATIONS if name not in CLOSED_FORMULATIONS}
+    models = {name: mechanism.compile(name) for name in OPEN}
     programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
     return programs | {name: models["udu"].program(name) for name in FUNCTIONS}
 

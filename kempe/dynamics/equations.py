@@ -44,7 +44,8 @@ FORMULATIONS = {
 }
 
 
-CLOSED = ("partition", "denoc", *multipliers.WAYS)  # formulations for mechanisms with loops
+CLOSED = ("partition", "denoc", *multipliers.WAYS)  # formulations that close loops by equations
+OPEN = ("udu", "cholesky")  # formulations of trees
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ zero, since a row of a long tree has few: `places` says where they are.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -131,7 +132,8 @@ def _part(tree: Tree, loop: LoopJoint) -> Part:
 
     def weld(joint: TreeJoint, moves: Moves, body: Moves) -> None:
         joints.append(_after(joints, joint, moving=False))
-        links.append(Link("", Fixed(), False, moves, 0.0, MASSLESS, body, *(zeros(0) for _ in PER_FREEDOM)))
+        none: Any = {quantity: zeros(0) for quantity in PER_FREEDOM}
+        links.append(Link("", Fixed(), False, moves, 0.0, MASSLESS, body, **none))
 
     if root >= 0:
         weld(replace(whole.tree[root], parent=whole.mechanism.ground), (), tree.links[root].body)

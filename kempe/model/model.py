@@ -17,7 +17,7 @@ from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import CLOSED, FORMULATIONS, Equations
+from kempe.dynamics.equations import CLOSED, FORMULATIONS, OPEN, Equations
 from kempe.dynamics.function import Function
 from kempe.dynamics.multipliers import WAYS
 from kempe.errors import MechanismError, StateError
@@ -73,10 +73,9 @@ def compile_model(
             f"{', '.join((*CLOSED, 'springs'))}"
         )
     if formulation in (*CLOSED, "springs") and not found.loops:
-        trees = [name for name in FORMULATIONS if name not in (*CLOSED, "springs")]
         raise MechanismError(
             f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
-            f"or {', '.join(trees)}"
+            f"or {', '.join(OPEN)}"
         )
     if formulation == "springs":
         found = Model(Equations(found, (), "partition"), source).held_by_springs(**springs)

@@ -78,6 +78,8 @@ def about(run: Trajectory) -> dict[str, Any]:
         "mechanism": text(mechanism),
         "warnings": [str(finding) for finding in mechanism.check().warnings],
         "formulation": run.model.formulation,
+        "cut": [loop.joint.name for loop in run.model.topology.closures if loop.asked],
+        "springs": dict(run.model.topology.springs),
         "names": _names(run.model),
         "p": run.p.tolist(),
         "z_names": list(run.z_names),
@@ -107,7 +109,9 @@ def _model(found: Mapping[str, Any], source: str, model: Model | None) -> Model:
         mechanism = parse(found["mechanism"], Path(source))
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
-            model = mechanism.compile(found["formulation"], found["names"]["p"])
+            # Files of older runs say nothing of cuts, or of springs at them.
+            cut, springs = found.get("cut", ()), _springs(found.get("springs", {}))
+            model = mechanism.compile(found["formulation"], found["names"]["p"], cut, **springs)
         for warning in given:  # those that were there when the run was made have been heard
             if str(warning.message) not in found["warnings"]:
                 warnings.warn(warning.message, stacklevel=5)
@@ -119,6 +123,16 @@ def _model(found: Mapping[str, Any], source: str, model: Model | None) -> Model:
                 f"{', '.join(names) or 'nothing'}, that of the run of {', '.join(found['names'][which]) or 'nothing'}"
             )
     return model
+
+
+def _springs(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Stiffness and damping by joint, from the numbers of springs by their paths."""
+    found: dict[str, dict[str, float]] = {}
+    for path, value in numbers.items():
+        joint, _, quantity = path.rsplit(".", 2)
+        if quantity != "size":
+            found.setdefault(quantity, {})[joint] = value
+    return found
 
 
 def _names(model: Model) -> dict[str, list[str]]:

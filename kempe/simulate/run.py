@@ -54,7 +54,7 @@ def simulate(
 ) -> Trajectory:
     """See `Model.simulate`."""
     if state is None or isinstance(state, Mapping):
-        state = model.assemble(state) if model.topology.loops else model.state(state)
+        state = model.assemble(state) if model.topology.closures else model.state(state)
     check(model, state, duration, tolerance, longest)
     chosen = method_of(method, step)
     parameters = model.parameters(p)

@@ -229,7 +229,8 @@ def _starts(model: Model, state, batch: int | None) -> tuple[np.ndarray, np.ndar
         if batch is not None and batch != len(state):
             raise StateError(f"stepper: {len(state)} states were given for a batch of {batch}")
         return np.array([s.q for s in state], dtype=float), np.array([s.v for s in state], dtype=float)
-    state = model.state() if state is None else state
+    if state is None:
+        state = model.assemble() if model.topology.closures else model.state()
     q, v = np.array(state.q, dtype=float), np.array(state.v, dtype=float)
     if batch is not None and q.ndim == 1:
         q, v = np.tile(q, (batch, 1)), np.tile(v, (batch, 1))

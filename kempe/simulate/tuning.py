@@ -82,6 +82,7 @@ def tune_stiffness(
     start = tuned.assemble() if state is None else State(tuned, state.q, state.v)
     others = dict(zip(model.p_names, model.p, strict=True))
     found: dict[float, tuple[float, float]] = {}
+    method = "auto" if damping.any() else "dop853"  # undamped, springs are fast, not stiff
 
     def dampers(k: float) -> np.ndarray:
         return damping * np.sqrt(k / stiffness)
@@ -90,8 +91,8 @@ def tune_stiffness(
         if k not in found:
             springs = zip(paths, dampers(k), strict=True)
             named = others | {path: x for pair, b in springs for path, x in zip(pair, (k, b), strict=True)}
-            spacing = duration / SAMPLES
-            run = simulate(tuned, start, duration, torque, tolerance, output=spacing, p=tuned.parameters(named))
+            spacing, p = duration / SAMPLES, tuned.parameters(named)
+            run = simulate(tuned, start, duration, torque, tolerance, spacing, method, p=p)
             found[k] = _gaps(tuned, run.t, run.q, run.inputs)
         return found[k][0]
 

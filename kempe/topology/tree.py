@@ -51,11 +51,13 @@ class TreeJoint:
 
 @dataclass(frozen=True, eq=False)
 class LoopJoint:
-    """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself."""
+    """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself.
+    asked: whether the user wanted it."""
 
     joint: Joint
     reason: str
     around: tuple[str, ...]
+    asked: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +207,7 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
         around = _around(spanning, joint)
         if stays(joint) is None:
             reason = "it was asked to" if joint in wanted else _reason(joint, distance)
-            loops.append(LoopJoint(joint, reason, around))
+            loops.append(LoopJoint(joint, reason, around, joint in wanted))
         else:
             tree, weld = _body_cut(tree, joint, distance)
             loops.append(LoopJoint(weld, _body_reason(joint, weld), around))
@@ -293,9 +295,9 @@ def _free_joints(mechanism: Mechanism, kept: set[Joint]) -> set[Joint]:
     found = set()
     for body in mechanism.bodies:
         if not nx.has_path(graph, mechanism.ground, body):
-            ends = (x.markers["origin"] for x in (mechanism.ground, body))
+            a, b = (x.markers["origin"] for x in (mechanism.ground, body))
             none = (0.0,) * 6
-            found.add(Joint(f"{body.name} floats", Free, *ends, (), (False,) * 6, (None,) * 6, none, (), (), none))
+            found.add(Joint(f"{body.name} floats", Free, a, b, (), (False,) * 6, (None,) * 6, none, (), (), none))
             graph.add_edge(mechanism.ground, body)
     return found
 
