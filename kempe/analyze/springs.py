@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +42,8 @@ def held_by_springs(model: Model, stiffness=None, damping=None, damping_ratio=No
     return replace(found, loops=(), held=found.loops, springs=tuple(numbers))
 
 
-def _by_joint(what: str, given, names: list[str]) -> dict[str, float]:
-    values: Mapping = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+def _by_joint(what: str, given: Any, names: list[str]) -> dict[str, float]:
+    values: Mapping[str, Any] = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     found = {}
     for name in values:
         if name not in names:
@@ -50,7 +51,7 @@ def _by_joint(what: str, given, names: list[str]) -> dict[str, float]:
     for name in names:
         if name not in values:
             raise MechanismError(f"{what}: nothing is given for {name!r}, which is cut too")
-        value = float(values[name])
+        value = float(values[name])  # type: ignore[arg-type]
         if not np.isfinite(value) or value < 0 or (what == "stiffness" and value == 0):
             raise MechanismError(f"{what} of {name!r} is {value}; it takes a positive number")
         found[name] = value
