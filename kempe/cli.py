@@ -133,7 +133,7 @@ def counts(x: Name, as_json: Json = False) -> None:
 
 @app.command()
 def reproduce(
-    paper: Annotated[int, typer.Argument(help="Number of the paper: 1, 2 or 4.")],
+    paper: Annotated[int, typer.Argument(help="Number of the paper: 1, 2, 4 or 5.")],
     folder: Annotated[
         Path | None, typer.Option(help="Where figures and tables go; paper1 for paper 1 unless given.")
     ] = None,

@@ -1,7 +1,5 @@
 """What both approaches of paper 2 cost: seconds of runs and of multipliers (Tables 3, 4), and operations."""
 
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -14,9 +12,9 @@ from kempe.gallery import paper2_runs as runs
 from kempe.gallery.paper2_multipliers import Problem
 from kempe.gallery.paper2_runs import Case
 from kempe.gallery.report import Report
+from kempe.gallery.timing import REPEATS, interleaved
 from kempe.model.model import Model
 
-REPEATS = 5
 STATES = 25  # rows between two states at which multipliers are timed and compared
 OFTEN = 200  # times these states in a call of compiled code, so that neither program is timed while caches are cold
 TABLE_3 = {  # seconds, SLM and SSLM, with footnotes a, b and c
@@ -25,18 +23,6 @@ TABLE_3 = {  # seconds, SLM and SSLM, with footnotes a, b and c
 }
 TABLE_4 = {"carpet-scraper": (0.3045, 0.2205), "3-rrr": (0.2055, 0.1575)}
 FOOTNOTES = "free, 15 s, 1e-3", "free, 5 s, 1e-8", "forced, 5 s, 1e-8"
-
-
-def interleaved(actions: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:
-    """Median seconds of each, all run in turn so that they share the machine's moods; a first turn is not counted."""
-    spent: dict[str, list[float]] = {name: [] for name in actions}
-    for turn in range(repeats + 1):
-        for name, action in actions.items():
-            begun = time.perf_counter()
-            action()
-            if turn:
-                spent[name].append(time.perf_counter() - begun)
-    return {name: statistics.median(times) for name, times in spent.items()}
 
 
 def whole_runs(report: Report, cases: tuple[Case, ...]) -> None:

@@ -9,25 +9,13 @@ import pytest
 from kempe.compiler.interpret import interpret
 from kempe.errors import MechanismError, StateError
 from kempe.gallery.entries import ENTRIES
+from kempe.gallery.paper5_runs import rigid_four_bar
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
 from tests.direct import Direct
 
 KINDS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
-
-
-def rigid_four_bar() -> Mechanism:
-    """Section 3.1: lengths 1, 4 and 2.5 m, masses of 1 kg, ground pivots 3 m apart, g = 9.8."""
-    m = Mechanism("paper-5", gravity=(0.0, -9.8, 0.0))
-    crank, coupler, rocker = (
-        m.rod(name, length=length, mass=1.0) for name, length in (("crank", 1.0), ("coupler", 4.0), ("rocker", 2.5))
-    )
-    m.revolute("O", m.ground.at(0, 0), crank.start, actuated=True)
-    m.revolute("A", crank.end, coupler.start)
-    m.revolute("B", coupler.end, rocker.end)
-    m.revolute("C", m.ground.at(3.0, 0), rocker.start)
-    return m
 
 
 @cache
