@@ -194,6 +194,11 @@ def test_a_floating_platform_moves_as_one_that_is_held_by_equations():
     run = model.simulate(one, 0.3, tolerance=1e-9, output=0.05)
     wanted = closed.simulate(other, 0.3, tolerance=1e-9, output=0.05)
     np.testing.assert_allclose(run["P1"], wanted["P1"], atol=5e-4)
+    # Inverse dynamics eliminates all 18 forces at the balls.
+    legs = {f"P{k}": 0.3 * k - 1.0 for k in range(1, 7)}
+    efforts = [x.inverse_dynamics(s.q, s.v, legs) for x, s in ((model, one), (closed, other))]
+    assert model.u_names == closed.u_names
+    np.testing.assert_allclose(*efforts, rtol=1e-7, atol=1e-7)
 
 
 # ---- what is said ------------------------------------------------------------------------------------------
