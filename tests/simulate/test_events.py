@@ -275,6 +275,8 @@ class TestOutcomes:
     def test_control_c_keeps_what_was_computed(self, torque):
         model = slider().compile()
         model.simulate(model.state(), 0.1)  # so that nothing is compiled while we wait
+        # Where tests run in the background, interrupts may be switched off.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         # Python loses an interrupt that comes while it collects garbage; a person presses again.
         timers = [threading.Timer(s, lambda: os.kill(os.getpid(), signal.SIGINT)) for s in (0.4, 1.4, 2.4)]
         for timer in timers:
@@ -285,6 +287,7 @@ class TestOutcomes:
         finally:
             for timer in timers:
                 timer.cancel()
+            signal.signal(signal.SIGINT, before)
         assert time.perf_counter() - begun < 5
         assert run.outcome.kind == kinds.INTERRUPTED
         assert 0 < run.t[-1] == run.outcome.t
