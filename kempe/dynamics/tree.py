@@ -26,7 +26,7 @@ from kempe.spatial.bending import BeamInertia
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
 from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero, zeros
-from kempe.topology.tree import Topology, TreeJoint, spring_paths
+from kempe.topology.tree import Topology, TreeJoint, chain, spring_paths
 
 NOTHING = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
@@ -116,11 +116,7 @@ class Tree:
 
     def chain(self, number: int) -> tuple[int, ...]:
         """Numbers of the links from the ground to this one."""
-        found: list[int] = []
-        while number >= 0:
-            found.append(number)
-            number = self.parents[number]
-        return tuple(reversed(found))
+        return chain(self.parents, number)
 
     def seat(self, marker: Marker) -> tuple[int, Moves]:
         """The link that a marker is on, and the way to the body, or section, that it is fixed to."""

@@ -16,7 +16,7 @@ then its freedoms, then its distance from the ground.
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -109,11 +109,7 @@ class Topology:
 
     def chain(self, number: int) -> tuple[int, ...]:
         """Numbers of the tree's joints from the ground to this one."""
-        found: list[int] = []
-        while number >= 0:
-            found.append(number)
-            number = self.parents[number]
-        return tuple(reversed(found))
+        return chain(self.parents, number)
 
     @cached_property
     def subsystems(self) -> Subsystems:
@@ -170,6 +166,15 @@ class Topology:
         from kempe.topology.picture import draw_blocks
 
         return draw_blocks(self, Path(path))
+
+
+def chain(parents: Sequence[int], number: int) -> tuple[int, ...]:
+    """Numbers from the ground to this one, each carried by the one before."""
+    found: list[int] = []
+    while number >= 0:
+        found.append(number)
+        number = parents[number]
+    return tuple(reversed(found))
 
 
 def spring_paths(joint: Joint) -> tuple[str, str, str]:
