@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 
 # One process for each core, and so one thread of linear algebra for each process.
 test: $(VENV)/.installed-test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
