@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from kempe.model.state import State
     from kempe.results.outcome import Outcome
     from kempe.results.trajectory import Trajectory
-    from kempe.simulate.drive import Sampled, Table
+    from kempe.simulate.drive import Command, Sampled, Table
     from kempe.simulate.events import Event
     from kempe.simulate.stops import Stops
+    from kempe.simulate.switches import Switch
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ mm = 1e-3  # metres in a millimetre
 
 # Every public name that is loaded when it is first used, and the module or package it lives in.
 _HOME = {
+    "Command": "kempe.simulate.drive",
     "Composer": "kempe.compiler.compose",
     "Counts": "kempe.compiler.count",
     "Event": "kempe.simulate.events",
@@ -47,6 +49,7 @@ _HOME = {
     "Sampled": "kempe.simulate.drive",
     "State": "kempe.model.state",
     "Stops": "kempe.simulate.stops",
+    "Switch": "kempe.simulate.switches",
     "Table": "kempe.simulate.drive",
     "Trajectory": "kempe.results.trajectory",
     "computed_torque": "kempe.control.laws",
@@ -61,6 +64,7 @@ _HOME = {
 
 __all__ = [
     "Box",
+    "Command",
     "Composer",
     "Counts",
     "Cylinder",
@@ -81,6 +85,7 @@ __all__ = [
     "Sphere",
     "State",
     "Stops",
+    "Switch",
     "Table",
     "Trajectory",
     "__version__",

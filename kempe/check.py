@@ -11,12 +11,13 @@ from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
 from kempe.errors import MechanismError, TopologyError
 from kempe.mechanism.bodies import Body, Hub, Length, Plate, Rod, Solid
-from kempe.mechanism.joints import Universal
+from kempe.mechanism.joints import Free, Universal
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import skew
+from kempe.topology.cuts import stays
 from kempe.topology.tree import topology
 
 
@@ -234,6 +235,8 @@ def _joints(m: Mechanism) -> Iterator[Finding]:
             if any(x < 0 for x in getattr(joint, quantity)):
                 effect = "can make the inertia matrix indefinite" if quantity == "armature" else "adds energy"
                 yield Finding("warning", where, f"its {quantity} is negative: it {effect}")
+        if joint.switchable:
+            yield from _switchable(joint, where)
         curved = len(joint.type.q_names) != len(joint.type.v_names)
         if curved and any(limit is not None for limit in joint.limits):
             yield _error(where, f"a {joint.type.name} joint has no angle a limit could hold; leave limits out")
@@ -241,6 +244,15 @@ def _joints(m: Mechanism) -> Iterator[Finding]:
             yield _error(
                 where, f"a {joint.type.name} joint has no angle a spring could act on; use springs between points"
             )
+
+
+def _switchable(joint: Joint, where: str) -> Iterator[Finding]:
+    """It closes a loop where it is on, and has no coordinate that anything could act along."""
+    must = stays(joint)
+    if must:
+        yield _error(where, f"{must}, which takes a coordinate, and a switchable joint has none; put it elsewhere")
+    if joint.type is Free:
+        yield _error(where, "a free joint holds nothing, so there is nothing to switch")
 
 
 def _axes(joint: Joint, where: str) -> Iterator[Finding]:
@@ -277,8 +289,8 @@ def _connections(m: Mechanism) -> Iterator[Finding]:
 
 def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
     """Joints along which a motion of the tree meets no inertia, at every one of a few states; loops may hold those that
-    have none, so a mechanism with loops is not judged by its tree."""
-    if tree.topology.loops:
+    have none, so a mechanism with loops that stay is not judged by its tree."""
+    if any(not loop.joint.switchable for loop in tree.topology.loops):
         return
     rng = np.random.default_rng(0)
     samples = 3

@@ -19,7 +19,7 @@ and named `markers`; `ground` may have markers too. A marker is `body`, `body.ma
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationError
@@ -27,8 +27,9 @@ from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationE
 from kempe.errors import FileError, KempeError
 from kempe.mechanism.bodies import SOLIDS, Body, Lump, Marker, Rod, Solid
 from kempe.mechanism.flexible import Beam, beam_body
+from kempe.mechanism.given import tensor_entries
 from kempe.mechanism.joints import KINDS
-from kempe.mechanism.mechanism import Mechanism, tensor_entries
+from kempe.mechanism.mechanism import Mechanism
 
 Where = tuple[str | int, ...]
 
@@ -48,6 +49,7 @@ class _JointOptions(BaseModel):
     rest: float | list[float] = 0.0
     armature: float | list[float] = 0.0
     pitch: float | None = None
+    switchable: StrictBool | Literal["open"] = False
 
 
 class _Document:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from kempe.errors import MechanismError
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere, Values
+from kempe.mechanism.given import driven, limits_of, numbers, per_freedom, switched, tensor_entries
 from kempe.mechanism.joints import KINDS, Helical, JointKind, Universal
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.spatial.moves import Moves, shift_of, turns_of
@@ -29,7 +29,10 @@ PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint between two markers. Everything per freedom is a tuple with one entry for each."""
+    """A joint between two markers. Everything per freedom is a tuple with one entry for each.
+
+    switchable: whether it can be switched on and off while the mechanism moves; on: whether it is on at the start.
+    """
 
     name: str
     type: type[JointKind]
@@ -43,6 +46,8 @@ class Joint:
     rest: tuple[float, ...]
     armature: tuple[float, ...]
     pitch: float | None = None
+    switchable: bool = False
+    on: bool = True
 
     def kind(self, value: Values) -> JointKind:
         """Its kind, with parameters put in."""
@@ -73,7 +78,7 @@ class Mechanism:
 
     def __init__(self, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81)):
         self.name = name
-        self.gravity: tuple[float, ...] = _numbers(gravity, 3, "gravity")
+        self.gravity: tuple[float, ...] = numbers(gravity, 3, "gravity")
         self.ground = Body(self, "ground")
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
@@ -86,7 +91,7 @@ class Mechanism:
         self, name: str, mass: float, com: Iterable[float] = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
     ) -> Body:
         """A body by its mass, centre of mass, and inertia about that: three principal values or a 3 x 3 matrix."""
-        return self.solid(name, Lump(mass, _numbers(com, 3, f"com of {name!r}"), tensor_entries(inertia, name)))  # type: ignore[arg-type]
+        return self.solid(name, Lump(mass, numbers(com, 3, f"com of {name!r}"), tensor_entries(inertia, name)))  # type: ignore[arg-type]
 
     def rod(self, name: str, length: float, mass: float, radius: float = 0.0) -> Body:
         """A uniform rod along +x from marker `start` to marker `end`; thin unless a radius is given."""
@@ -97,7 +102,7 @@ class Mechanism:
 
     def box(self, name: str, size: Iterable[float], mass: float) -> Body:
         """A uniform block, its middle at the origin."""
-        return self.solid(name, Box(_numbers(size, 3, f"size of {name!r}"), mass))  # type: ignore[arg-type]
+        return self.solid(name, Box(numbers(size, 3, f"size of {name!r}"), mass))  # type: ignore[arg-type]
 
     def cylinder(self, name: str, length: float, radius: float, mass: float) -> Body:
         """A uniform cylinder along z, its middle at the origin."""
@@ -109,7 +114,7 @@ class Mechanism:
 
     def plate(self, name: str, outline: Iterable[Iterable[float]], mass: float, thickness: float = 0.0) -> Body:
         """A uniform plate in the x-y plane, its outline a polygon given by its corners in order."""
-        corners = tuple(_numbers(corner, 2, f"corner of {name!r}") for corner in outline)
+        corners = tuple(numbers(corner, 2, f"corner of {name!r}") for corner in outline)
         if len(corners) < 3:
             raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
         return self.solid(name, Plate(corners, mass, thickness))  # type: ignore[arg-type]
@@ -138,7 +143,8 @@ class Mechanism:
         """A hinge: q turns b relative to a about `axis` (in a's axes). At q = 0 the marker frames coincide.
 
         Options of every joint: actuated (True, or the names of driven freedoms), limits (low, high), damping,
-        stiffness, rest, armature; for joints of several freedoms a number for all or one for each.
+        stiffness, rest, armature; for joints of several freedoms a number for all or one for each. Or switchable: True
+        for a joint that can be switched off and on while the mechanism moves, "open" for one that is off at the start.
         """
         return self.joint("revolute", name, a, b, (axis,), **options)
 
@@ -170,9 +176,9 @@ class Mechanism:
         """No constraint: q = [quaternion, position of b in a's axes], v the twist of b in b's axes."""
         return self.joint("free", name, a, b, (), **options)
 
-    def fixed(self, name: str, a: Marker, b: Marker) -> Joint:
+    def fixed(self, name: str, a: Marker, b: Marker, switchable: bool | str = False) -> Joint:
         """A weld."""
-        return self.joint("fixed", name, a, b, ())
+        return self.joint("fixed", name, a, b, (), switchable=switchable)
 
     def joint(
         self,
@@ -189,6 +195,7 @@ class Mechanism:
         rest: Numbers = 0.0,
         armature: Numbers = 0.0,
         pitch: float | None = None,
+        switchable: bool | str = False,
     ) -> Joint:
         """A joint of any kind by its name; the methods above are the usual way."""
         if kind not in KINDS:
@@ -203,11 +210,13 @@ class Mechanism:
             KINDS[kind],
             a,
             b,
-            tuple(np.array(_numbers(axis, 3, f"axis of joint {name!r}")) for axis in axes),
-            _driven(name, freedoms, actuated),
-            _limits(name, freedoms, limits),
-            **{n: _per_freedom(name, n, freedoms, x) for n, x in values.items()},
+            tuple(np.array(numbers(axis, 3, f"axis of joint {name!r}")) for axis in axes),
+            driven(name, freedoms, actuated),
+            limits_of(name, freedoms, limits),
+            **{n: per_freedom(name, n, freedoms, x) for n, x in values.items()},
             pitch=None if pitch is None else float(pitch),
+            switchable=switched(name, switchable),
+            on=switchable != "open",
         )
         axes_taken = 2 if KINDS[kind] is Universal else 0 if kind in ("spherical", "free", "fixed") else 1
         if len(joint.axes) != axes_taken:
@@ -241,8 +250,8 @@ class Mechanism:
     def spring(self, name: str, a: Marker, b: Marker, stiffness=0.0, damping=0.0, length=0.0) -> Spring:
         """A spring and damper between two points; it pulls when longer than `length`."""
         _markers(f"spring {name!r}", a, b)
-        numbers = _numbers((stiffness, damping, length), 3, f"stiffness, damping and length of spring {name!r}")
-        spring = Spring(str(name), a, b, *numbers)
+        given = numbers((stiffness, damping, length), 3, f"stiffness, damping and length of spring {name!r}")
+        spring = Spring(str(name), a, b, *given)
         self.loads.append(spring)
         return spring
 
@@ -250,7 +259,7 @@ class Mechanism:
         """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
         where = f"wrench {name!r}"
         _markers(where, marker)
-        wrench = Wrench(str(name), marker, _numbers(force, 3, where), _numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
+        wrench = Wrench(str(name), marker, numbers(force, 3, where), numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
         self.loads.append(wrench)
         return wrench
 
@@ -328,72 +337,3 @@ def _markers(where: str, *markers) -> None:
     for marker in markers:
         if not isinstance(marker, Marker):
             raise MechanismError(f"{where}: give markers, such as crank.end or m.ground.at(1, 0), not {marker!r}")
-
-
-def _numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(x) for x in values)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what}: give {count} numbers, not {values!r}") from error
-    if len(numbers) != count:
-        raise MechanismError(f"{what}: give {count} numbers, not {len(numbers)}")
-    return numbers
-
-
-def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
-    """xx, yy, zz, xy, xz, yz of three principal values or a symmetric matrix."""
-    try:
-        tensor = np.array(inertia, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"body {name!r}: inertia takes numbers, not {inertia!r}") from error
-    if tensor.shape == (3,):
-        return (*tensor.tolist(), 0.0, 0.0, 0.0)
-    if tensor.shape != (3, 3):
-        raise MechanismError(
-            f"body {name!r}: inertia takes three principal values or a 3 x 3 matrix, not shape {tensor.shape}"
-        )
-    if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=0, equal_nan=True):
-        raise MechanismError(f"body {name!r}: the inertia matrix is not symmetric")
-    return tuple(float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
-
-
-def _driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
-    if isinstance(actuated, bool):
-        return (actuated,) * len(freedoms)
-    chosen = [actuated] if isinstance(actuated, str) else list(actuated)
-    for freedom in chosen:
-        if freedom not in freedoms:
-            has = ", ".join(freedoms) if len(freedoms) > 1 else "one freedom, without a name: give actuated=True"
-            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {has}")
-    return tuple(freedom in chosen for freedom in freedoms)
-
-
-def _per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> tuple[float, ...]:
-    if isinstance(value, Mapping):
-        unknown = set(value) - set(freedoms)
-        if unknown:
-            raise MechanismError(
-                f"joint {name!r}: {quantity} names no freedom {min(unknown)!r}; there are {', '.join(freedoms)}"
-            )
-        return tuple(float(value.get(freedom, 0.0)) for freedom in freedoms)
-    if np.ndim(value) == 0:
-        return _numbers((value,), 1, f"{quantity} of joint {name!r}") * len(freedoms)
-    return _numbers(value, len(freedoms), f"{quantity} of joint {name!r}")
-
-
-def _limits(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, float] | None, ...]:
-    if limits is None:
-        return (None,) * len(freedoms)
-    if len(freedoms) == 1 and isinstance(limits, (tuple, list)) and len(limits) == 2:
-        limits = [limits]
-    if not isinstance(limits, (tuple, list)) or len(limits) != len(freedoms):
-        raise MechanismError(f"joint {name!r}: limits take (low, high) for each of {len(freedoms)} freedoms")
-    return tuple(None if pair is None else _span(name, pair) for pair in limits)
-
-
-def _span(name: str, pair) -> tuple[float, float]:
-    """Low and high; None for no limit on that side."""
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise MechanismError(f"joint {name!r}: limits are (low, high), with None for no limit on a side, not {pair!r}")
-    low, high = (edge if x is None else x for x, edge in zip(pair, (-inf, inf), strict=True))
-    return _numbers((low, high), 2, f"limits of joint {name!r}")  # type: ignore[return-value]

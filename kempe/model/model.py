@@ -1,7 +1,7 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +26,8 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks, loop_blocks
 from kempe.model.dynamics import Dynamics
 from kempe.model.state import State
-from kempe.topology.tree import Topology, topology
+from kempe.model.structures import Structures, fit_for, switched_on
+from kempe.topology.tree import topology
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
@@ -72,7 +73,12 @@ def compile_model(
             f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
             f"{', '.join((*CLOSED, 'springs'))}"
         )
-    if formulation in (*CLOSED, "springs") and not found.loops:
+    if formulation == "springs" and found.switchable:
+        raise MechanismError(
+            f"formulation 'springs' holds its cuts for good, and {', '.join(found.switchable)} can be switched; give "
+            "auto or another formulation"
+        )
+    if formulation in (*CLOSED, "springs") and not found.loops and not found.off:
         raise MechanismError(
             f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
             f"or {', '.join(OPEN)}"
@@ -91,14 +97,11 @@ def compile_model(
             f"formulation 'denoc' is for rigid links, and {', '.join(bent)} can bend, which the recursion of a leg "
             f"does not know; give auto or {', '.join(name for name in CLOSED if name != 'denoc')}"
         )
-    model = Model(Equations(found, parameters, _best(found) if formulation == "auto" else formulation), source)
+    model = Model(Equations(found, parameters, fit_for(found, formulation)), source)
+    model.compiled["structures"] = Structures(formulation, {frozenset(found.on): model})
     if model.formulation == "denoc":
         model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)
     return model
-
-
-def _best(found: Topology) -> str:
-    return "partition" if found.loops else "udu"
 
 
 class Model(Dynamics):
@@ -172,6 +175,24 @@ class Model(Dynamics):
     def cite(self) -> str:
         """The papers behind the equations in use."""
         return PAPERS[self.formulation]
+
+    # ---- structures ------------------------------------------------------------------------------------
+
+    @property
+    def structures(self) -> Structures:
+        """The models of this mechanism with other joints switched on, as far as they have been asked for."""
+        if "structures" not in self.compiled:
+            self.compiled["structures"] = Structures(self.formulation, {frozenset(self.topology.on): self})
+        return self.compiled["structures"]
+
+    def switched(self, joints: Mapping[str, bool]) -> "Model":
+        """The model with these switchable joints on (True) or off (False), the others as they are here; its q and v
+        are those of this one."""
+        return self.structures.model(self, switched_on(self.topology, joints))
+
+    def with_equations(self, equations: Equations) -> "Model":
+        """Of the same mechanism, by other equations."""
+        return Model(equations, self._source)
 
     # ---- compiling -------------------------------------------------------------------------------------
 

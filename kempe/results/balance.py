@@ -8,6 +8,7 @@ import numpy as np
 from kempe.analyze.reactions import Reactions, reactions
 from kempe.errors import StateError
 from kempe.results.columns import unknown
+from kempe.results.structures import parameters_of, parts
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
@@ -76,7 +77,21 @@ def joint_reactions(run: "Trajectory") -> Reactions:
     tau = np.zeros((len(run), run.model.nv))
     tau[:, run.model.driven] += run.u
     tau[:, run.model.limited] += run.stops
-    return reactions(run.model, run.q, run.v, tau, run.a, run.inputs)
+    found = [
+        reactions(model, run.q[rows], run.v[rows], tau[rows], run.a[rows], parameters_of(run, rows))
+        for model, rows in parts(run)
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = [joint.name for joint in run.model.mechanism.joints]
+    spans = [rows.stop - rows.start for _, rows in parts(run)]
+    # A joint that is off exerts nothing.
+    wrenches = {
+        name: np.concatenate([part.get(name, np.zeros((rows, 6))) for part, rows in zip(found, spans, strict=True)])
+        for name in names
+    }
+    loose = {name: sorted({x for part in found for x in part.undetermined.get(name, ())}) for name in names}
+    return Reactions(wrenches, {name: tuple(x) for name, x in loose.items()})
 
 
 def no_joint(run: "Trajectory", name: str) -> np.ndarray:

@@ -112,10 +112,10 @@ def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
     return StateError(f"there is no {what} {name!r}; {there}")
 
 
-def frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None) -> np.ndarray:
-    """Doubles that nobody can change any more, of the shape they should have."""
+def frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None, dtype: type = float) -> np.ndarray:
+    """Numbers that nobody can change any more, of the shape they should have."""
     try:
-        array = np.asarray(given, dtype=float)
+        array = np.asarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise StateError(f"trajectory: {name} is not an array of numbers ({error})") from error
     if shape is None and (array.ndim != 1 or not array.size):

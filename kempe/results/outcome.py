@@ -8,14 +8,16 @@ SINGULAR = "singular"
 STEP_TOO_SMALL = "step too small"
 NON_FINITE = "non-finite"
 INTERRUPTED = "interrupted"
-KINDS = (FINISHED, EVENT, SINGULAR, STEP_TOO_SMALL, NON_FINITE, INTERRUPTED)
+NOT_CLOSED = "not closed"
+KINDS = (FINISHED, EVENT, SINGULAR, STEP_TOO_SMALL, NON_FINITE, INTERRUPTED, NOT_CLOSED)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended.
 
-    kind: finished, event, singular, step too small, non-finite or interrupted.
+    kind: finished, event, singular, step too small, non-finite, interrupted, or not closed, where a joint could not be
+    switched on.
     t: when, in seconds of simulated time.
     names: the joints, coordinates or events it is about.
     message: what happened, in a sentence; remedy: what to do about it, empty where nothing needs doing.

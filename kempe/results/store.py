@@ -20,6 +20,7 @@ from kempe.errors import FileError, KempeError, MissingPackage
 from kempe.mechanism.files import parse
 from kempe.mechanism.writing import text
 from kempe.model.model import Model
+from kempe.results import structures
 from kempe.results.columns import TIME, all_labels, columns
 from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
@@ -86,6 +87,7 @@ def about(run: Trajectory) -> dict[str, Any]:
         "outcome": asdict(run.outcome),
         "statistics": asdict(run.statistics),
         "occurrences": [asdict(occurrence) for occurrence in run.occurrences],
+        **structures.written(run),
     }
     return json.loads(_json(found))
 
@@ -144,9 +146,12 @@ def _assembled(found: Mapping[str, Any], model: Model, source: str, arrays: Mapp
     outcome = found["outcome"] | {"names": tuple(found["outcome"]["names"])}
     occurred = [Occurrence(o["name"], o["t"], tuple(o["q"]), tuple(o["v"])) for o in found["occurrences"]]
     try:
+        on, switches = structures.read(model, found, len(arrays["t"]))
         return Trajectory(
             model,
             **arrays,
+            on=on,
+            switches=switches,
             z_names=tuple(found["z_names"]),
             p=np.array(found["p"], dtype=float),
             occurrences=tuple(occurred),

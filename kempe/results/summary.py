@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.results.columns import COORDINATE, LAW, columns
+from kempe.results.structures import parts
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
@@ -59,7 +60,7 @@ def energy_kept(run: "Trajectory") -> str:
 
 def closed(run: "Trajectory") -> str:
     """How well loops stayed closed."""
-    if not run.model.topology.closures:
+    if not any(model.topology.closures for model, _ in parts(run)):
         return "no loops"
     return f"loops closed to {run.closure.max():.1e}"
 

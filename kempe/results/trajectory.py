@@ -13,9 +13,10 @@ from kempe.errors import RowError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.results import balance, between, columns, measured
+from kempe.results import balance, between, columns, instants, measured, structures
 from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, frozen, labels, lookup, unknown
 from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
+from kempe.results.structures import Switched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,8 @@ class Trajectory:
     z (n, nz), z_names: states of a control law, and their names.
     p: values of the parameters that are inputs of the model, its own unless given; (n, ..) where they changed.
     occurrences, outcome, statistics: events that happened, how the run ended, what it cost.
+    on (n, ..): which switchable joints were on, in the order of `model.topology.switchable`; those of the model, unless
+    given. switches: what was switched, when, and what that did.
     """
 
     model: Model
@@ -54,12 +57,15 @@ class Trajectory:
     outcome: Outcome = None  # type: ignore[assignment]
     statistics: Statistics = NO_STATISTICS
     stops: np.ndarray = None  # type: ignore[assignment]
+    on: np.ndarray = None  # type: ignore[assignment]
+    switches: tuple[Switched, ...] = ()
 
     def __post_init__(self):
         """Brings arrays into read-only form, and checks that they fit the model and each other."""
         model, put = self.model, lambda name, value: object.__setattr__(self, name, value)
         put("z_names", tuple(self.z_names))
         put("occurrences", tuple(self.occurrences))
+        put("switches", tuple(self.switches))
         put("t", frozen("t", self.t, None))
         n = len(self.t)
         if self.z is None:
@@ -68,6 +74,9 @@ class Trajectory:
             put("stops", np.zeros((n, len(model.limited))))
         if self.p is None:
             put("p", model.p)
+        names = model.topology.switchable
+        on = [name in model.topology.on for name in names] if self.on is None else self.on
+        put("on", frozen("on", np.broadcast_to(on, (n, len(names))), (n, len(names)), dtype=bool))
         widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
         widths["stops"] = len(model.limited)
         for name, width in widths.items():
@@ -107,7 +116,7 @@ class Trajectory:
                 return measured.coordinates(self, key)
             return self._named(COORDINATE, self.q, key, more=self.z_names)
         if isinstance(key, slice):
-            return self._rows(self._times_to_rows(key))
+            return self._rows(instants.rows(self, key))
         try:
             row = index(key)
         except TypeError:
@@ -220,10 +229,19 @@ class Trajectory:
 
     @cached_property
     def closure(self) -> np.ndarray:
-        """The largest residual of the loops in each row; zero for a tree, which has none."""
-        if not self.model.topology.closures:
-            return np.zeros(len(self))
-        return np.abs(self.model.residual(self.q, p=self.inputs)).max(axis=1)
+        """The largest residual of the loops in each row, of those that are on; zero where there are none."""
+
+        def largest(model: Model, rows: slice) -> np.ndarray:
+            if not model.topology.closures:
+                return np.zeros(rows.stop - rows.start)
+            return np.abs(model.residual(self.q[rows], p=structures.parameters_of(self, rows))).max(axis=1)
+
+        return structures.by_structure(self, largest)
+
+    @cached_property
+    def structure(self) -> structures.Structure:
+        """Which switchable joints were on, and when."""
+        return structures.structure(self)
 
     # ---- any time, any part ----------------------------------------------------------------------------
 
@@ -241,7 +259,7 @@ class Trajectory:
         """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
         if np.ndim(t):
             raise StateError("run.at takes one time; run.resample(times) takes many")
-        q, v = self._between(self._instants(np.array([float(t)])))
+        q, v = instants.states(self, self._instants(np.array([float(t)])))
         return State(self.model, q[0], v[0])
 
     def resample(self, times: Iterable[float]) -> "Trajectory":
@@ -254,21 +272,22 @@ class Trajectory:
         if given.ndim != 1 or not given.size:
             raise StateError(f"resample takes times in a row, not an array of shape {given.shape}")
         where = self._instants(given)
-        q, v = self._between(where)
+        q, v = instants.states(self, where)
         a = between.cubic_rate(self.v, self.a, where)
         u, z, stops = (between.linear(values, where) for values in (self.u, self.z, self.stops))
         p = self.p if self.p.ndim == 1 else self.p[where.at]
-        return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, occurrences=self._happened(given))
+        happened = {"occurrences": self._happened(given), "switches": self._happened(given, self.switches)}
+        return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, on=self.on[where.at], **happened)
 
     def linearize(self, t: float, outputs=None, **options) -> "Linearization":
         """Small motions beside the run at one time of it, efforts as they are then; see `Model.linearize`."""
         now = self.resample([t])
         p = None if now.inputs is None else now.p.reshape(-1, len(now.model.p_names))[0]
-        return self.model.linearize(self.at(t), now.u[0], outputs, p=p, **options)
+        return structures.model_of(self.model, now.on[0]).linearize(now[0], now.u[0], outputs, p=p, **options)
 
     @cached_property
-    def _motion(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivatives of q."""
+    def motion(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of q (n, nq)."""
         return self.model.motion_rates(self.q, self.v, self.a, p=self.inputs)
 
     def _instants(self, times: np.ndarray) -> between.Instants:
@@ -277,48 +296,20 @@ class Trajectory:
             raise StateError(f"t = {outside[0]:g} s is outside the run, which is from {self.start:g} to {self.end:g} s")
         return between.find(self.t, times)
 
-    def _between(self, where: between.Instants) -> tuple[np.ndarray, np.ndarray]:
-        q = between.quintic(self.q, *self._motion, where)
-        for t in self.model.topology.tree:
-            if len(t.joint.type.q_names) != len(t.joint.type.v_names):
-                # A polynomial between quaternions is off the sphere by its own error; rows stay as they were.
-                quaternion = slice(t.q.start, t.q.start + 4)
-                inside = where.s > 0
-                q[inside, quaternion] /= np.linalg.norm(q[inside, quaternion], axis=1, keepdims=True)
-        v = between.cubic(self.v, self.a, where)
-        if self.model.topology.loops and where.s.any():  # a polynomial between closed states opens loops; rows stay
-            inside = where.s > 0
-            p = (
-                None
-                if self.inputs is None
-                else np.broadcast_to(self.p, (len(self), self.p.shape[-1]))[where.at[inside]]
-            )
-            q[inside], v[inside] = self.model.settle(q[inside], v[inside], p)
-        return q, v
-
-    def _times_to_rows(self, key: slice) -> slice:
-        if not any(isinstance(bound, (float, np.floating)) for bound in (key.start, key.stop, key.step)):
-            return key
-        if isinstance(key.step, (float, np.floating)):
-            raise StateError("run[start:stop:step] steps by rows; run.resample(times) gives the run at other times")
-        slack = 1e-12 * np.abs(self.t).max()  # 0.3 finds the row at 0.30000000000000004
-        first = None if key.start is None else np.searchsorted(self.t, key.start - slack, side="left")
-        last = None if key.stop is None else np.searchsorted(self.t, key.stop + slack, side="right")
-        return slice(first, last, key.step)
-
     def _rows(self, rows: slice) -> "Trajectory":
         t = self.t[rows]
         if not t.size:
             raise StateError(
                 f"there are no rows in that part; the run has {len(self)}, from {self.start:g} to {self.end:g} s"
             )
-        arrays = {name: getattr(self, name)[rows] for name in ("q", "v", "a", "u", "z", "stops")}
+        arrays = {name: getattr(self, name)[rows] for name in ("q", "v", "a", "u", "z", "stops", "on")}
         p = self.p if self.p.ndim == 1 else self.p[rows]
-        return replace(self, t=t, **arrays, p=p, occurrences=self._happened(t))
+        happened = {"occurrences": self._happened(t), "switches": self._happened(t, self.switches)}
+        return replace(self, t=t, **arrays, p=p, **happened)
 
-    def _happened(self, t: np.ndarray) -> tuple[Occurrence, ...]:
-        """The events between the first and last of some times."""
-        return tuple(o for o in self.occurrences if t[0] <= o.t <= t[-1])
+    def _happened(self, t: np.ndarray, what: tuple | None = None) -> tuple:
+        """The events, or switches, between the first and last of some times."""
+        return tuple(o for o in (self.occurrences if what is None else what) if t[0] <= o.t <= t[-1])
 
     def __len__(self) -> int:
         return len(self.t)

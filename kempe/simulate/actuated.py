@@ -17,7 +17,7 @@ from kempe.errors import Singular, StateError
 from kempe.model.model import Model
 from kempe.simulate.events import Event
 from kempe.simulate.scales import scales
-from kempe.simulate.system import Setting, system
+from kempe.simulate.system import Setting, System, system
 from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import from_sx
 
@@ -26,8 +26,8 @@ LEAST = 1e-3  # fitness at which they have failed
 BETTER = 2.0  # by how much other rows must be fitter than the model's own
 
 
-def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray, watched: list[Event]):
-    """The system of a run that begins at q, and its scales; the event that ends it joins those that are watched."""
+def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
+    """The system of a run that begins at q, and its scales."""
     if crossing or setting.pull:
         words = 'singular="cross"' if crossing else 'stabilize="baumgarte"'
         raise StateError(f"{words} is not for denoc; give formulation='partition'")
@@ -38,8 +38,13 @@ def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.n
         )
     own, other = model.choice, choose_at(model, q)
     choice = other if fitness(model, other, q) > BETTER * fitness(model, own, q) else own
-    watched.append(Event(NAME, _expression(model, choice, q, p)))
     return system(model, setting, choice), scales(model, p, choice, q)
+
+
+def end_of(model: Model, begun: System, q: np.ndarray, p: np.ndarray) -> Event:
+    """The event that ends a run that began at q."""
+    assert begun.choice is not None
+    return Event(NAME, _expression(model, begun.choice, q, p))
 
 
 def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:

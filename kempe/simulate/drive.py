@@ -29,9 +29,18 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
+class Command:
+    """What a `Sampled` controller gives where it switches joints too: efforts, and which joints shall be on (True) or
+    off (False); all others stay as they are."""
+
+    efforts: Any
+    switch: Mapping[str, bool]
+
+
+@dataclass(frozen=True, eq=False)
 class Sampled:
     """A controller that is called every `period` seconds, from the start on: controller(t, q, v) gives the efforts (an
-    array of nu entries, or a dict by joint name), which are held until the next call."""
+    array of nu entries, or a dict by joint name), which are held until the next call; or a `Command`."""
 
     controller: Callable
     period: float

@@ -1,7 +1,8 @@
 """Events: zero crossings of expressions that end a run, are noted, or change something."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -14,7 +15,8 @@ STOP, RECORD = "stop", "record"
 @dataclass
 class Moment:
     """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts where they
-    are held, parameters kept as inputs. Arrays may be written to or replaced; `stop` ends the run here."""
+    are held, parameters kept as inputs. Arrays may be written to or replaced; `stop` ends the run here; `switch` takes
+    joints that shall be on (True) or off (False)."""
 
     t: float
     q: np.ndarray
@@ -23,6 +25,7 @@ class Moment:
     efforts: np.ndarray
     p: np.ndarray
     stop: bool = False
+    switch: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,7 @@ class Event:
     expression: Callable
     direction: int = 0
     action: str | Callable[[Moment], None] = STOP
+    at_once: ClassVar[bool] = False  # whether it happens where a stretch begins on its far side, too
 
     def __post_init__(self):
         if self.direction not in (-1, 0, 1):
@@ -45,9 +49,13 @@ class Event:
         if not (self.action in (STOP, RECORD) or callable(self.action)):
             raise StateError(f"event {self.name!r}: action is {self.action!r}; it takes 'stop', 'record' or a function")
 
-    def symbolic(self, t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        """The expression."""
-        value = self.expression(t, q, v)
+    def value(self, t: ca.SX, q: ca.SX, v: ca.SX, z: ca.SX, w: ca.SX, p: ca.SX) -> Any:
+        """The expression; z are states of a law, w values from outside, p parameters."""
+        return self.expression(t, q, v)
+
+    def symbolic(self, *symbols: ca.SX) -> ca.SX:
+        """The same, checked."""
+        value = self.value(*symbols)
         try:
             found = ca.SX(value)
         except NotImplementedError as error:

@@ -24,8 +24,10 @@ def for_steps(tolerance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """Rows of output of one stretch, and the system that was in use: each row has q, v, z and the values w."""
+    """Rows of output of one stretch, and the model and system that were in use: each row has q, v, z and the values
+    w."""
 
+    model: Model
     system: System
     scales: np.ndarray
     t: np.ndarray
@@ -33,7 +35,7 @@ class Logged:
     p: np.ndarray
 
 
-def joined(log: list[Logged]) -> list[Logged]:
+def joined_rows(log: list[Logged]) -> list[Logged]:
     """Stretches with the same system together."""
     out = []
     for _, group in groupby(log, key=lambda part: id(part.system)):
@@ -42,7 +44,7 @@ def joined(log: list[Logged]) -> list[Logged]:
             out.append(parts[0])
             continue
         columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("t", "rows", "p"))
-        out.append(Logged(parts[-1].system, parts[-1].scales, *columns))
+        out.append(Logged(parts[-1].model, parts[-1].system, parts[-1].scales, *columns))
     return out
 
 
@@ -55,9 +57,9 @@ def of_rows(kernel: Kernel, *given: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(map(np.array, zip(*(kernel(*row) for row in rows), strict=True)))
 
 
-def settled(model: Model, part: Logged, signals) -> tuple[np.ndarray, ...]:
+def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     """t, q, v, a, u, z, stops, p; `signals(t, q, v, w)` are the values w that were not held."""
-    system, t, p = part.system, part.t, part.p
+    model, system, t, p = part.model, part.system, part.t, part.p
     nv, nz = model.nq + model.nv, model.nq + model.nv + len(system.z_names)
     q, v, z, w = part.rows[:, : model.nq], part.rows[:, model.nq : nv], part.rows[:, nv:nz], part.rows[:, nz:]
     opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this

@@ -96,7 +96,7 @@ def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> K
         return None
 
     def expressions(t, q, v, z, w, p):
-        return {"g": ca.vertcat(*(event.symbolic(t, q, v) for event in events))}
+        return {"g": ca.vertcat(*(event.symbolic(t, q, v, z, w, p) for event in events))}
 
     return Kernel(trace(expressions, _shapes(model, width, states), name="guard"))
 
@@ -110,7 +110,9 @@ def _system_shapes(model: Model, setting: Setting) -> dict:
     return {**shapes, "c": model.pivot_count + len(model.limited)}
 
 
-def _efforts(model: Model, setting: Setting):
+def efforts_of(model: Model, setting: Setting):
+    """The function (t, q, v, z, w, p, c) of all that acts along freedoms."""
+
     def efforts(t, q, v, z, w, p, c):
         """tau along all freedoms, dz/dt, u, and the efforts of stops."""
         law, stops = setting.law, setting.stops
@@ -129,7 +131,7 @@ def _efforts(model: Model, setting: Setting):
 
 
 def _program(model: Model, equations: Equations, setting: Setting) -> Program:
-    shapes, efforts = _system_shapes(model, setting), _efforts(model, setting)
+    shapes, efforts = _system_shapes(model, setting), efforts_of(model, setting)
     rows = equations.loop_pivots
 
     def finish(q, v, pivots, c, p=None):
@@ -166,7 +168,7 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
 
 def _dense_program(model: Model, setting: Setting) -> Program:
     """What the dense way goes on with."""
-    equations, efforts = model.equations, _efforts(model, setting)
+    equations, efforts = model.equations, efforts_of(model, setting)
 
     def parts(t, q, v, z, w, p, c):
         given = efforts(t, q, v, z, w, p, c)
@@ -218,7 +220,7 @@ def variation(model: Model, setting: Setting) -> Kernel:
 
 
 def _variation(model: Model, setting: Setting) -> Program:
-    efforts, shapes, sizes = _efforts(model, setting), _system_shapes(model, setting), model.equations.sizes
+    efforts, shapes, sizes = efforts_of(model, setting), _system_shapes(model, setting), model.equations.sizes
     state = {name: shapes[name] for name in ("q", "v", "z")} | {"a": model.nv}
 
     def varied(t, q, v, z, w, p, c, a, lam, *directions):

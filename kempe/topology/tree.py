@@ -7,7 +7,9 @@ Must. One tree per mechanism, the same for every formulation. A joint that is he
 damping, limits or an actuator, stays in the tree, since what it carries acts on a coordinate. The order of coordinates
 follows the order in which joints were written down, as far as parents come before children.
 
-Where every joint of a loop must stay, a body is cut in two halves, welded together by the closure.
+Where every joint of a loop must stay, a body is cut in two halves, welded together by the closure. A joint that can be
+switched off always closes a loop, so that the tree, and with it every coordinate, is the same whatever is on; a body
+that is held by such joints only floats.
 
 Should. Few closure rows (cut joints of many freedoms first) and short chains (cut far from the ground).
 
@@ -64,7 +66,8 @@ class LoopJoint:
 class Topology:
     """The tree in order (parents before children), and what closes loops.
 
-    held: closures that springs hold in the place of equations, with the numbers of these springs by their paths.
+    held: closures that springs hold in the place of equations, with the numbers of these springs by their paths. off:
+    joints that would close loops if they were switched on.
     """
 
     mechanism: Mechanism
@@ -72,11 +75,30 @@ class Topology:
     loops: tuple[LoopJoint, ...]
     held: tuple[LoopJoint, ...] = ()
     springs: tuple[tuple[str, float], ...] = ()
+    off: tuple[LoopJoint, ...] = ()
 
     @property
     def closures(self) -> tuple[LoopJoint, ...]:
         """All joints that were cut, whatever closes them."""
         return self.loops or self.held
+
+    @cached_property
+    def switchable(self) -> tuple[str, ...]:
+        """Joints that can be switched, as they were written down."""
+        return tuple(joint.name for joint in self.mechanism.joints if joint.switchable)
+
+    @property
+    def on(self) -> tuple[str, ...]:
+        """Those of them that are on."""
+        closed = {loop.joint.name for loop in self.loops}
+        return tuple(name for name in self.switchable if name in closed)
+
+    def switched(self, on: Iterable[str]) -> "Topology":
+        """The same tree with these switchable joints on, and no others."""
+        wanted, number = set(on), {joint.name: k for k, joint in enumerate(self.mechanism.joints)}
+        every = sorted((*self.loops, *self.off), key=lambda loop: number.get(loop.joint.name, len(number)))
+        off = tuple(x for x in every if x.joint.switchable and x.joint.name not in wanted)
+        return replace(self, loops=tuple(x for x in every if x not in off), off=off)
 
     @cached_property
     def parameters(self) -> dict[str, float]:
@@ -145,6 +167,9 @@ class Topology:
         for loop in self.loops:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
+        for loop in self.off:
+            around = " - ".join(loop.around)
+            lines.append(f"{loop.joint.name} ({loop.joint.type.name}) is off; on, it closes the loop {around}")
         for loop in self.held:
             stiffness, damping, _ = (self.parameters[path] for path in spring_paths(loop.joint))
             lines.append(
@@ -185,7 +210,8 @@ def spring_paths(joint: Joint) -> tuple[str, str, str]:
 def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False) -> Topology:
     """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops; floating:
     bodies that would hang on nothing without them float."""
-    wanted = _wanted(mechanism, cut)
+    switchable = {joint for joint in mechanism.joints if joint.switchable}
+    wanted = _wanted(mechanism, cut) | switchable
     graph = _graph(mechanism)
     joined = nx.node_connected_component(graph, mechanism.ground)
     apart = [body.name for body in mechanism.bodies if body not in joined]
@@ -196,8 +222,9 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
         )
     distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
     kept = _kept(mechanism, graph, distance, wanted)
-    if floating:
-        kept = (kept - wanted) | _free_joints(mechanism, kept - wanted)
+    loose = wanted if floating else switchable
+    if loose:
+        kept = (kept - loose) | _free_joints(mechanism, kept - loose)
     for joint in wanted & kept:
         raise TopologyError(
             f"joint {joint.name!r} cannot be cut: without it, and the others that are, bodies would hang on nothing; "
@@ -211,12 +238,14 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
     for joint in (joint for joint in mechanism.joints if joint not in kept):
         around = _around(spanning, joint)
         if stays(joint) is None:
-            reason = "it was asked to" if joint in wanted else _reason(joint, distance)
-            loops.append(LoopJoint(joint, reason, around, joint in wanted))
+            asked = joint in wanted - switchable
+            told = "it can be switched off" if joint in switchable else "it was asked to"
+            loops.append(LoopJoint(joint, told if joint in wanted else _reason(joint, distance), around, asked))
         else:
             tree, weld = _body_cut(tree, joint, distance)
             loops.append(LoopJoint(weld, _body_reason(joint, weld), around))
-    return Topology(mechanism, tree, tuple(loops))
+    found = Topology(mechanism, tree, tuple(loops))
+    return found.switched(joint.name for joint in switchable if joint.on)
 
 
 def _wanted(mechanism: Mechanism, cut: Iterable[str]) -> set[Joint]:

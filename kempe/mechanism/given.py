@@ -1,0 +1,91 @@
+"""What a user gives in numbers, one, several, or one for each freedom of a joint, checked and in one form."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kempe.errors import MechanismError
+
+
+def numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
+    """As many as there must be, as floats; `what` they are, for the error."""
+    try:
+        numbers = tuple(float(x) for x in values)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what}: give {count} numbers, not {values!r}") from error
+    if len(numbers) != count:
+        raise MechanismError(f"{what}: give {count} numbers, not {len(numbers)}")
+    return numbers
+
+
+def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
+    """xx, yy, zz, xy, xz, yz of three principal values or a symmetric matrix."""
+    try:
+        tensor = np.array(inertia, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"body {name!r}: inertia takes numbers, not {inertia!r}") from error
+    if tensor.shape == (3,):
+        return (*tensor.tolist(), 0.0, 0.0, 0.0)
+    if tensor.shape != (3, 3):
+        raise MechanismError(
+            f"body {name!r}: inertia takes three principal values or a 3 x 3 matrix, not shape {tensor.shape}"
+        )
+    if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=0, equal_nan=True):
+        raise MechanismError(f"body {name!r}: the inertia matrix is not symmetric")
+    return tuple(float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+
+
+def driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
+    """For every freedom, whether it is actuated: all, none, or those named."""
+    if isinstance(actuated, bool):
+        return (actuated,) * len(freedoms)
+    chosen = [actuated] if isinstance(actuated, str) else list(actuated)
+    for freedom in chosen:
+        if freedom not in freedoms:
+            has = ", ".join(freedoms) if len(freedoms) > 1 else "one freedom, without a name: give actuated=True"
+            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {has}")
+    return tuple(freedom in chosen for freedom in freedoms)
+
+
+def per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> tuple[float, ...]:
+    """One number for each freedom, from one for all, one for each, or a dict by freedom."""
+    if isinstance(value, Mapping):
+        unknown = set(value) - set(freedoms)
+        if unknown:
+            raise MechanismError(
+                f"joint {name!r}: {quantity} names no freedom {min(unknown)!r}; there are {', '.join(freedoms)}"
+            )
+        return tuple(float(value.get(freedom, 0.0)) for freedom in freedoms)
+    if np.ndim(value) == 0:
+        return numbers((value,), 1, f"{quantity} of joint {name!r}") * len(freedoms)
+    return numbers(value, len(freedoms), f"{quantity} of joint {name!r}")
+
+
+def limits_of(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, float] | None, ...]:
+    """Low and high for every freedom that has limits, None for others."""
+    if limits is None:
+        return (None,) * len(freedoms)
+    if len(freedoms) == 1 and isinstance(limits, (tuple, list)) and len(limits) == 2:
+        limits = [limits]
+    if not isinstance(limits, (tuple, list)) or len(limits) != len(freedoms):
+        raise MechanismError(f"joint {name!r}: limits take (low, high) for each of {len(freedoms)} freedoms")
+    return tuple(None if pair is None else _span(name, pair) for pair in limits)
+
+
+def _span(name: str, pair) -> tuple[float, float]:
+    """Low and high; None for no limit on that side."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise MechanismError(f"joint {name!r}: limits are (low, high), with None for no limit on a side, not {pair!r}")
+    low, high = (edge if x is None else x for x, edge in zip(pair, (-inf, inf), strict=True))
+    return numbers((low, high), 2, f"limits of joint {name!r}")  # type: ignore[return-value]
+
+
+def switched(name: str, given) -> bool:
+    """Whether a joint is switchable: it is where True is given, or "open"."""
+    if not isinstance(given, bool) and given != "open":
+        raise MechanismError(
+            f"joint {name!r}: switchable is {given!r}; it takes True, False, or 'open' (off at the start)"
+        )
+    return bool(given)

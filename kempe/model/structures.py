@@ -1,0 +1,50 @@
+"""Structures: the models of one mechanism with different joints switched on, which share the tree and so q and v."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kempe.dynamics.equations import CLOSED, OPEN
+from kempe.errors import StateError
+from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.model.model import Model
+
+On = frozenset[str]  # switchable joints that are on
+
+
+def fit_for(found: Topology, asked: str) -> str:
+    """The formulation that was asked for where it suits what is on, and else the usual one."""
+    if asked == "springs" or asked in (CLOSED if found.loops else OPEN):
+        return asked
+    return "partition" if found.loops else "udu"
+
+
+@dataclass(eq=False)
+class Structures:
+    """All models of a mechanism that have been asked for, by what is on in them; `asked`: the formulation."""
+
+    asked: str
+    models: "dict[On, Model]"
+
+    def model(self, base: "Model", on: On) -> "Model":
+        """The one with these joints on, made of another where there is none yet."""
+        if on not in self.models:
+            found = base.topology.switched(on)
+            asked = "auto" if self.asked == "denoc" else self.asked  # its legs are those of the first structure
+            made = base.with_equations(replace(base.equations, topology=found, formulation=fit_for(found, asked)))
+            made.compiled["structures"] = self
+            self.models[on] = made
+        return self.models[on]
+
+
+def switched_on(topology: Topology, joints: Mapping[str, bool]) -> On:
+    """What is on when these joints are switched."""
+    on = set(topology.on)
+    for name, wanted in joints.items():
+        if name not in topology.switchable:
+            have = ", ".join(topology.switchable) or "none: declare joints with switchable=True"
+            raise StateError(f"joint {name!r} cannot be switched; those that can are {have}")
+        (on.add if wanted else on.discard)(name)
+    return frozenset(on)

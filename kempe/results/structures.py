@@ -1,0 +1,127 @@
+"""Structures along a run: which joints were on when, what each switch did, and what depends on it row by row."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.model.model import Model
+
+if TYPE_CHECKING:
+    from kempe.results.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Switched:
+    """One moment at which joints were switched.
+
+    joints: which, and whether they were switched on; on: all that were on afterwards.
+    gap [m]: how far apart the ends were of what was closed; lost [J]: kinetic energy that the impulse took; moved [J]:
+    energy that closing the gap gave. impulses: [N m s; N s] of every joint on its second body, at marker b in its axes.
+    """
+
+    t: float
+    joints: Mapping[str, bool]
+    on: tuple[str, ...]
+    gap: float = 0.0
+    lost: float = 0.0
+    moved: float = 0.0
+    impulses: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in self.joints.items())
+        if not any(self.joints.values()):
+            return f"{words} at t = {self.t:.6g} s"
+        moved = f" and {self.moved:.4g} J by closing it" if abs(self.moved) > 1e-9 * abs(self.lost) else ""
+        gap = f", a gap of {self.gap:.3g} m closed" if self.gap > 1e-9 else ""
+        return f"{words} at t = {self.t:.6g} s{gap}, {self.lost:.4g} J lost in the impulse{moved if gap else ''}"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a run with one structure: its first and last time, its rows, and the switchable joints that were on."""
+
+    start: float
+    end: float
+    rows: slice
+    on: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.start:.6g} to {self.end:.6g} s: {', '.join(self.on) or 'nothing'} on"
+
+
+class Structure(tuple[Span, ...]):
+    """The structures of a run, one after the other."""
+
+    def at(self, t: float) -> tuple[str, ...]:
+        """What was on at a time; at that of a switch, what was on after it."""
+        found = [span for span in self if span.start <= t <= span.end]
+        if not found:
+            raise StateError(f"t = {t:g} s is outside the run, which is from {self[0].start:g} to {self[-1].end:g} s")
+        return found[-1].on
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+def structure(run: "Trajectory") -> Structure:
+    """Of a run: rows with the same joints on together."""
+    change = np.flatnonzero((run.on[1:] != run.on[:-1]).any(axis=1)) + 1
+    edges = [0, *change.tolist(), len(run)]
+    names = np.array(run.model.topology.switchable, dtype=object)
+    spans = []
+    for first, last in pairwise(edges):
+        on = tuple(names[run.on[first]]) if len(names) else ()
+        spans.append(Span(float(run.t[first]), float(run.t[last - 1]), slice(first, last), on))
+    return Structure(spans)
+
+
+def written(run: "Trajectory") -> dict[str, Any]:
+    """The structures and switches of a run as JSON has them."""
+    spans = [[span.rows.stop - span.rows.start, list(span.on)] for span in run.structure]
+    made = [
+        {**asdict(switch), "impulses": {name: list(x) for name, x in switch.impulses.items()}}
+        for switch in run.switches
+    ]
+    return {"structure": spans, "switches": made}
+
+
+def read(model: Model, found: Mapping[str, Any], rows: int) -> tuple[np.ndarray, tuple[Switched, ...]]:
+    """Which joints were on, for every row, and what was switched, from what was written; older files say nothing."""
+    names, spans = model.topology.switchable, found.get("structure", [[rows, model.topology.on]])
+    made = tuple(
+        Switched(**{**x, "on": tuple(x["on"]), "impulses": {n: np.array(w) for n, w in x["impulses"].items()}})
+        for x in found.get("switches", ())
+    )
+    if len(spans) == 1:
+        spans = [[rows, spans[0][1]]]
+    if sum(count for count, _ in spans) != rows:
+        raise StateError(f"joints were switched during the run, and it has {rows} of its rows")
+    return np.concatenate([np.tile([name in on for name in names], (count, 1)) for count, on in spans]), made
+
+
+def model_of(model: Model, on: np.ndarray) -> Model:
+    """The model with those switchable joints on that are marked."""
+    names = model.topology.switchable
+    return model.switched(dict(zip(names, map(bool, on), strict=True))) if names else model
+
+
+def parts(run: "Trajectory") -> Iterator[tuple[Model, slice]]:
+    """Rows of a run, and the model that held there."""
+    for span in run.structure:
+        yield model_of(run.model, run.on[span.rows.start]), span.rows
+
+
+def by_structure(run: "Trajectory", function: Callable[[Model, slice], np.ndarray]) -> np.ndarray:
+    """What a function gives for rows with their model, all rows together."""
+    return np.concatenate([function(model, rows) for model, rows in parts(run)])
+
+
+def parameters_of(run: "Trajectory", rows) -> np.ndarray | None:
+    """Parameters of some rows, as the model's functions take them."""
+    if run.inputs is None or run.p.ndim == 1:
+        return run.inputs
+    return run.p[rows]

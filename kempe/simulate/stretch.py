@@ -1,0 +1,357 @@
+"""Stretch: a run as long as one structure holds, from a state to the end, or to where a joint is switched."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from kempe.compiler.kernel import Kernel
+from kempe.errors import StateError
+from kempe.model.model import Model
+from kempe.results.outcome import Occurrence, Outcome
+from kempe.simulate import actuated
+from kempe.simulate import memory as at
+from kempe.simulate.choices import Choices
+from kempe.simulate.drive import Command, Drive, efforts
+from kempe.simulate.endings import REPEATED, ending
+from kempe.simulate.events import RECORD, STOP, Event, Moment
+from kempe.simulate.machine import Machine
+from kempe.simulate.progress import Progress
+from kempe.simulate.rows import Logged, for_steps
+from kempe.simulate.scales import scales
+from kempe.simulate.stiffness import Stiffness
+from kempe.simulate.system import Setting, System, guard, system, variation
+from kempe.simulate.tables import Method
+
+AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
+BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
+FEW = 20  # steps between looks for other coordinates that are being compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What was asked of a run: the same in all of its stretches. automatic: whether stiffness may change the method;
+    output: when rows are wanted, None for every step."""
+
+    drive: Drive
+    setting: Setting
+    method: Method
+    automatic: bool
+    tolerance: float
+    start: float
+    end: float
+    output: np.ndarray | None
+    longest: float
+    step: float
+    crossing: bool
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A structure that a run can be in: its model, events of the run and of switches, and what evaluates them."""
+
+    model: Model
+    events: tuple[Event, ...]
+    guard: Kernel | None
+
+
+@dataclass(eq=False)
+class Point:
+    """Where a stretch begins: a state, values from outside, parameters."""
+
+    t: float
+    y: np.ndarray
+    outside: np.ndarray
+    p: np.ndarray
+
+
+@dataclass(eq=False)
+class Journal:
+    """What a run has been through so far: rows, events, when actions and controllers were called, what it cost."""
+
+    log: list[Logged] = field(default_factory=list)
+    occurrences: list[Occurrence] = field(default_factory=list)
+    acted: dict[str, float] = field(default_factory=dict)
+    samples: int = -1
+    costs: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COSTS, 0))
+    methods: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+COSTS = {
+    "evaluations": at.EVALUATIONS,
+    "steps": at.STEPS,
+    "rejected": at.REJECTED,
+    "jacobians": at.JACOBIANS,
+}
+
+
+def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
+    """What a stretch begins with, and its scales."""
+    if choices is not None:
+        return choices.first(q, p)
+    if model.formulation == "denoc":
+        return actuated.first(model, plan.setting, plan.crossing, q, p)
+    return system(model, plan.setting), scales(model, p)
+
+
+def choices_of(model: Model, plan: Plan) -> Choices | None:
+    """Of generalized coordinates, where a model has them to choose."""
+    if not model.topology.loops or model.formulation == "denoc":
+        return None
+    return Choices(model, plan.setting, plan.crossing)
+
+
+class Stretch:
+    """A part of a run under way.
+
+    outcome: how the run ended, where it did; asked: joints that are to be switched now, else.
+    """
+
+    def __init__(self, structure: Structure, plan: Plan, begin: Point, journal: Journal):
+        model = structure.model
+        self.model, self.plan, self.journal = model, plan, journal
+        self.choices, loops = choices_of(model, plan), bool(model.topology.loops)
+        q, v = begin.y[: model.nq], begin.y[model.nq : model.nq + model.nv]
+        compiled, sizes = first_system(model, plan, self.choices, q, begin.p)
+        if compiled.project is not None:
+            begin.y[: model.nq + model.nv] = np.concatenate(compiled.project(q, v, begin.p)[:2])
+        self.events, watch = structure.events, structure.guard
+        method, drive = plan.method, plan.drive
+        if model.formulation == "denoc":
+            self.events = (*self.events, actuated.end_of(model, compiled, q, begin.p))
+            watch = guard(model, self.events, len(drive.held), len(compiled.z_names))
+        wanted = np.zeros(0) if plan.output is None else plan.output
+        self.machine = machine = Machine(
+            model,
+            compiled,
+            watch,
+            tuple(e.direction for e in self.events),
+            drive,
+            method,
+            begin.y,
+            begin.p,
+            sizes,
+            wanted[np.searchsorted(wanted, begin.t, side="left" if begin.t == plan.start else "right") :],
+            variation(model, plan.setting) if method.implicit else None,
+        )
+        machine.outside[:] = begin.outside
+        machine.prepare()
+        tolerance = plan.tolerance
+        allowed = tolerance if not loops or plan.output is None or method.implicit else for_steps(tolerance)
+        machine.begin(begin.t, 0.0 if method.adaptive else plan.step, allowed, plan.longest, plan.crossing)
+        if self.choices is not None:
+            self.choices.begin(machine)
+        self.stiffness = Stiffness(model, plan.setting, method, tolerance) if plan.automatic else None
+        if self.stiffness is not None:
+            self.stiffness.begin(machine, machine.times)
+        self.logged = 0  # rows of the machine's output that are in the log
+        self.outcome: Outcome | None = None
+        self.asked: dict[str, bool] = {}
+
+    def go(self, bar: Progress, until: float) -> None:
+        """Until a time, or whatever comes first; what Python raises in a controller is raised where it was."""
+        try:
+            self._go(bar, until)
+        except BaseException:
+            self.outcome = self._ended(None)
+            raise
+        finally:  # what a controller raises must not leave a compilation behind
+            if self.choices is not None:
+                self.choices.close()
+
+    def close(self) -> Point:
+        """Puts what is left into the journal; where the next stretch begins."""
+        machine, journal, found = self.machine, self.journal, self.stiffness
+        machine.record()
+        self.flush()
+        for name, place in COSTS.items():
+            journal.costs[name] += int(machine.w[place])
+        journal.costs["changes"] = journal.costs.get("changes", 0) + (self.choices.changes if self.choices else 0)
+        if found is not None and found.since is not None:
+            journal.methods.append(f"radau from t = {found.since:.4g} s on")
+        if found is not None and found.note:
+            journal.notes.append(found.note)
+        return Point(machine.t, machine.y.copy(), machine.outside.copy(), machine.p.copy())
+
+    def _go(self, bar: Progress, end: float) -> None:
+        machine, sampled, budget = self.machine, self.plan.drive.sampled, BUDGET
+        until = end
+        if sampled is not None:
+            until = min(self._sample() if self.journal.samples < 0 else self._next_sample(), end)
+        if self.plan.output is None:
+            self.note()
+        for number in self._met():
+            if self._happened(number):
+                return
+        while not self.asked:
+            looked, steps = time.perf_counter(), machine.w[at.STEPS]
+            how = machine.advance(until, self._steps(budget))
+            if self.plan.output is None and machine.w[at.STEPS] > steps and how != at.EVENT:
+                self.note()
+            if how == at.REACHED and sampled is not None and machine.t == self._next_sample() < self.plan.end:
+                until = min(self._sample(), end)
+                if self.plan.output is None:
+                    self.note()
+                bar.show(machine.t)
+            elif how == at.EVENT:
+                if self._happened(int(machine.w[at.FIRED])):
+                    return
+            elif how == at.FADING:
+                assert self.choices is not None
+                self.choices.fading(machine)
+            elif how == at.WEAK:
+                if not self._weak():
+                    return
+            elif how == at.STIFF:
+                assert self.stiffness is not None
+                self.flush()
+                self.stiffness.look(machine, self.plan.end)
+            elif how == at.PAUSED:
+                if self.choices is not None:
+                    self._choose()
+                bar.show(machine.t)
+                spent = time.perf_counter() - looked
+                if machine.w[at.STEPS] - steps >= budget:
+                    budget = int(min(max(budget * min(PAUSE / max(spent, 1e-6), 4.0), 100), 10_000_000))
+            elif how == at.REACHED and end < self.plan.end:
+                return
+            else:
+                self.outcome = self._ended(how)
+                return
+
+    def _ended(self, how: int | None, event: str = "") -> Outcome:
+        return ending(self.model, self.machine, how, self.plan.end, event, self.machine.system.z_names)
+
+    def _steps(self, budget: int) -> int:
+        """How many before Python looks around: at each one that is noted or aimed; often, where better is coming."""
+        if self.plan.output is None or self.machine.w[at.CROSSING]:
+            return 1
+        return min(budget, FEW) if self.choices is not None and self.choices.waiting else budget
+
+    def _weak(self) -> bool:
+        """Coordinates, or loops, fail at the next step; whether the run goes on."""
+        assert self.choices is not None
+        self.flush()
+        if self.choices.weak(self.machine):
+            return True
+        self.outcome = self._ended(at.WEAK)
+        return False
+
+    def _choose(self) -> None:
+        """Between steps: other coordinates that have become ready, or the far side of a singular pose."""
+        assert self.choices is not None
+        self.flush()
+        if self.machine.w[at.CROSSING]:
+            self.choices.crossed(self.machine)
+        else:
+            self.choices.look(self.machine)
+
+    # ---- controllers and events ------------------------------------------------------------------------
+
+    def _next_sample(self) -> float:
+        """When the controller is to be asked next."""
+        sampled = self.plan.drive.sampled
+        assert sampled is not None
+        return min(self.plan.start + (self.journal.samples + 1) * sampled.period, self.plan.end)
+
+    def _sample(self) -> float:
+        """Asks the controller; when to ask it next."""
+        machine, sampled = self.machine, self.plan.drive.sampled
+        assert sampled is not None
+        self.journal.samples += 1
+        given = sampled.controller(machine.t, machine.q.copy(), machine.v.copy())
+        if isinstance(given, Command):
+            self._ask(given.switch)
+            given = given.efforts
+        machine.outside[:] = efforts(self.model, given)
+        machine.changed()
+        return self._next_sample()
+
+    def _ask(self, joints: Mapping[str, bool]) -> None:
+        """Notes which joints are to be switched, of those that are not as they should be."""
+        on = self.model.topology.on
+        self.model.switched({name: True for name in joints if name not in self.model.topology.switchable})  # says so
+        self.asked |= {name: bool(wanted) for name, wanted in joints.items() if bool(wanted) != (name in on)}
+
+    def _met(self) -> list[int]:
+        """Events that have happened where the stretch begins."""
+        if not any(event.at_once for event in self.events):
+            return []
+        values = self.machine.expressions()
+        return [k for k, event in enumerate(self.events) if event.at_once and values[k] > 0]
+
+    def _happened(self, number: int) -> bool:
+        """Notes an event and does what it asks for; whether the stretch ends."""
+        machine, journal = self.machine, self.journal
+        event = self.events[number]
+        journal.occurrences.append(
+            Occurrence(event.name, machine.t, tuple(machine.q.tolist()), tuple(machine.v.tolist()))
+        )
+        if event.action == STOP:
+            self.outcome = self._ended(at.EVENT, event.name)
+            return True
+        if event.action == RECORD:
+            if self.plan.output is None:
+                self.note()
+            return False
+        self.note()
+        stop = self._act(number, event)
+        if not self.asked or stop:
+            self.note()
+        if stop:
+            self.outcome = self._ended(at.EVENT, event.name)
+        elif machine.t - journal.acted.get(event.name, -inf) < AT_ONCE * (self.plan.end - self.plan.start):
+            self.outcome = self._ended(REPEATED, event.name)
+            return True
+        journal.acted[event.name] = machine.t
+        return stop
+
+    def _act(self, number: int, event: Event) -> bool:
+        """Has an action change things; whether it asks for the end."""
+        machine = self.machine
+        held = machine.outside if self.plan.drive.law is None else machine.outside[:0]
+        parts = {"q": machine.q, "v": machine.v, "z": machine.z, "efforts": held, "p": machine.p}
+        before = machine.expressions()
+        q, v, z, efforts_, p = (part.copy() for part in parts.values())
+        moment = Moment(machine.t, q, v, z, efforts_, p)
+        event.action(moment)  # type: ignore[operator]
+        for name, part in parts.items():
+            given = np.asarray(getattr(moment, name), dtype=float)
+            if given.shape != part.shape or not np.isfinite(given).all():
+                raise StateError(
+                    f"event {event.name!r}: its action left {name} with shape {given.shape}, or numbers that are not "
+                    f"finite; it takes {part.shape}"
+                )
+            part[:] = given
+        if machine.system.project is not None:
+            machine.q[:], machine.v[:] = machine.system.project(machine.q, machine.v, machine.p)[:2]
+        machine.changed()
+        machine.sides_after(before, number)
+        self._ask(moment.switch)
+        return bool(moment.stop)
+
+    # ---- the log ---------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Rows of output that were filled since the last time, into the log."""
+        machine = self.machine
+        filled = int(machine.w[at.ROW])
+        if filled > self.logged:
+            rows = machine.rows[self.logged : filled]
+            self._log(machine.times[self.logged : filled], rows)
+            self.logged = filled
+
+    def note(self) -> None:
+        """The state as it is now, as a row of its own."""
+        self.flush()
+        row = np.concatenate([self.machine.y, self.machine.outside])[None]
+        self._log(np.array([self.machine.t]), row)
+
+    def _log(self, t: np.ndarray, rows: np.ndarray) -> None:
+        machine = self.machine
+        p = np.broadcast_to(machine.p.copy(), (len(t), len(machine.p)))
+        self.journal.log.append(Logged(self.model, machine.system, machine.scales, t, rows, p))
