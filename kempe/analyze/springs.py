@@ -9,7 +9,8 @@ import numpy as np
 from kempe.analyze.freedom import assembled_samples
 from kempe.errors import MechanismError
 from kempe.model.model import Model
-from kempe.topology.tree import Topology, spring_paths
+from kempe.topology.paths import spring_paths
+from kempe.topology.tree import Topology
 
 GAP = 1e-5  # of the mechanism's size: how far its own weight opens a cut by default
 RATIO = 0.7  # of critical damping, by default

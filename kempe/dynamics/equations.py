@@ -18,6 +18,7 @@ from kempe.dynamics import (
     derivatives,
     kinematics,
     loops,
+    masked,
     multipliers,
     partition,
     reactions,
@@ -39,6 +40,7 @@ FORMULATIONS = {
     "denoc": "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints",
     "augmented": "accelerations and multipliers of the loops together (Koul, Shah, Saha and Manivannan 2014, eq. 10)",
     "slm": "multipliers of the whole system first, then accelerations (Koul and others 2014, eqs. 11-12)",
+    "masked": "multipliers by recursion, in one program for all structures, whose closures are switched by numbers",
     "springs": "springs and dampers at the cuts, and O(n) recursions between them (Wang, Gosselin and Cheng 2002)",
     "sslm": "multipliers and accelerations by recursion through each subsystem (Koul and others 2014, eqs. 13-25)",
 }
@@ -116,6 +118,9 @@ class Equations:
             found = self.multiplied(tree, q, v, tau)
             watched = self.eliminated(tree, q).loops.pivots  # those of the coordinates that loops are closed in
             return found.vdot, np.concatenate([watched, found.inertia])
+        if self.formulation == "masked":
+            found = masked.forward(tree, q, v, tau, self.closure_size, self.pull)
+            return found.vdot, found.inertia
         external = kinematics.external_wrenches(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
@@ -147,6 +152,8 @@ class Equations:
 
     def project(self, tree: Tree, q, v, run: recursions.Run = recursions.inline) -> tuple:
         """q and v on the loops, and the largest residual left; `run` is for steps through subsystems."""
+        if self.formulation == "masked":
+            return masked.project(tree, q, v, self.closure_size)
         if self.formulation == "denoc":
             return denoc.project(tree, q, v, self.closure_size, self.legs)
         assert self.choice is not None

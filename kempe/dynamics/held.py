@@ -5,6 +5,7 @@ y = U^-1 J^T, comes from one sweep from the tips to the base; from y come the en
 multipliers are known, what each joint does (paper 2, eqs. 19-25).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +19,15 @@ from kempe.mechanism.joints import JointKind
 from kempe.spatial.moves import Moves, acceleration_along, pose_along, relative_pose, twist_along, wrench_back
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.sparse import Sparse
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_one, is_zero, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_one, is_zero, scaled, zeros
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A closure as a step sees it: which of its rows are kept, and moves from the frames of its links to its own.
 
-    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed.
+    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed. on: 0 where the cut is
+    switched off, and its rows ask for nothing.
     """
 
     kind: type[JointKind]
@@ -34,11 +36,28 @@ class Cut:
     b: Moves
     size: Scalar
     pull: float
+    on: Scalar = 1.0
 
     @property
     def needs_velocities(self) -> bool:
         """Whether velocities of points count: where places are held in some directions only, and against gaps."""
         return bool(self.pull) or 0 < len(ROWS[self.kind].places) < 3
+
+
+@dataclass(frozen=True, eq=False)
+class Lock:
+    """A freedom of a link that is held still where it is locked: its number in v and in q, and among all rows.
+
+    on: 0 where it is not; at: the coordinate it is held at.
+    """
+
+    link: int
+    freedom: int
+    v: int
+    q: int
+    number: int
+    on: Scalar
+    at: Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +72,12 @@ class PlacedCut:
 def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> list[PlacedCut]:
     """The cuts of a tree, with the rows that are kept."""
     found, first = [], 0
-    for loop in tree.topology.loops:
+    for loop in tree.topology.masked or tree.topology.loops:
         a, b = (tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
         count = 6 - len(loop.joint.type.v_names)
         numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
-        cut = Cut(loop.joint.type, tuple(rows[n] - first for n in numbers), a.moves, b.moves, size, pull)
+        on = tree.values.get(f"{loop.joint.name}.on", 1.0)
+        cut = Cut(loop.joint.type, tuple(rows[n] - first for n in numbers), a.moves, b.moves, size, pull, on)
         found.append(PlacedCut(cut, (a.link, b.link), numbers))
         first += count
     return found
@@ -87,13 +107,13 @@ class Held:
 
     def __init__(
         self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run,
-        base: Vector,
+        base: Vector, locks: Sequence[Lock] = (), left_alone: Vector | None = None, skips: float = 0.0,
     ):  # fmt: skip
-        """`motion`: angular acceleration and acceleration of every link of the tree left alone; `base`: of the
-        ground."""
+        """`motion`: angular acceleration and acceleration of every link of the tree left alone, whose joints do
+        `left_alone`; `base`: of the ground; `skips`: as `Sparse` takes it."""
         self._tree, self._factors, self._run, self._base = tree, factors, run, base
         cuts = [placed for placed in cuts if placed.numbers]
-        count = sum(len(placed.numbers) for placed in cuts)
+        count = sum(len(placed.numbers) for placed in cuts) + len(locks)
         self.felt: list[list[int]] = [[] for _ in range(count)]
         self.drift = np.empty(count, dtype=object)
         self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
@@ -108,11 +128,18 @@ class Held:
             for k, rows in zip(placed.links, wrenches, strict=True):
                 for number, wrench in zip(placed.numbers, rows, strict=True):
                     self._pull(pulled, k, number, wrench)
+        for lock in locks:
+            held = zeros(tree.links[lock.link].kind.nv).astype(object)
+            held[lock.freedom] = lock.on
+            self._bent[lock.link, lock.number] = held
+            pulled.setdefault(lock.link, {})[lock.number] = zeros(6)
+            self.drift[lock.number] = 0.0 if left_alone is None else -lock.on * left_alone[lock.v]
         entries: dict[tuple[int, int], Scalar] = {}
         while pulled:
             k = max(pulled)  # links come after those that carry them
             self._hand_on(k, pulled.pop(k), pulled, entries)
-        self.gicm = Sparse(entries, [placed.numbers for placed in cuts], run)
+        groups = [*(placed.numbers for placed in cuts), *((lock.number,) for lock in locks)]
+        self.gicm = Sparse(entries, groups, run, skips)
 
     def _pull(self, pulled: dict, k: int, row: int, wrench: Vector) -> None:
         if k < 0 or all(is_zero(x) for x in wrench):
@@ -208,6 +235,9 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
     if len(ROWS[cut.kind].places) < 3:  # a's own axes hold b's point
         away_a = a.rotation.T @ (loop.b.position - a.position)
     pulls = loops.wrenches(loop, cut.size)
+    if not is_one(cut.on):
+        drift = [cut.on * x for x in drift]
+        pulls = [(scaled(cut.on, n), scaled(cut.on, f)) for n, f in pulls]
     wrenches = []
     for sign, frame, away in ((-1.0, a, away_a), (1.0, b, away_b)):
         seen = [(frame.rotation.T @ n, frame.rotation.T @ f) for n, f in (pulls[row] for row in cut.rows)]
@@ -241,7 +271,7 @@ def feel(
 ) -> tuple[np.ndarray, ...]:
     """What a joint feels of wrenches on its link, row by row: y, and D^-1 y; what that adds to J I^-1 J^T, whose lower
     half was `before`; and the wrenches left for the link that carries it (32, 34 of paper 4). bent: what sections of a
-    beam feel besides."""
+    beam, or the joint itself, feel besides."""
     angular, linear = link.subspace(posture)
     size = len(pivot)
     rows = zip(wrenches, bent, strict=True)
@@ -254,8 +284,10 @@ def feel(
         dot(array(y[i]), array(moved[j])) for i in range(len(y)) for j in range(i + 1)
     ]  #                            (25)
     left = []
-    for wrench, own in zip(wrenches, y, strict=True):
-        rest = _without(wrench - k.T @ array(own), link, angular, linear)
+    for wrench, own, extra in zip(wrenches, y, bent, strict=True):
+        rest = wrench - k.T @ array(own)
+        if all(is_zero(x) for x in extra):
+            rest = _without(rest, link, angular, linear)
         left.append(np.concatenate(wrench_back(link.moves(posture), rest[:3], rest[3:])))
     after = array(x + more for x, more in zip(before, shares, strict=True))
     return _table(y, size), _table(moved, size), after, np.stack(left)

@@ -43,7 +43,7 @@ class Loop:
 def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
     """All closures, with links' frames at a state."""
     out = []
-    for loop in tree.topology.loops:
+    for loop in tree.topology.masked or tree.topology.loops:
         ends = [tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
         above_a, above_b = (tree.chain(end.link)[::-1] for end in ends)
         on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))

@@ -5,39 +5,45 @@ holds accelerations to the loops (`held`) closes them too: x = -(J I^-1 J^T)^-1 
 the place of phi for velocities. No coordinates need to be chosen.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kempe.dynamics import loops, recursions
-from kempe.dynamics.held import Cut, Held, PlacedCut, cuts_of, placed
+from kempe.dynamics.held import Cut, Held, Lock, PlacedCut, cuts_of, placed
 from kempe.dynamics.kinematics import Frame, frame_along
 from kempe.dynamics.recursions import Run, inline
 from kempe.dynamics.tree import Link, Tree
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, larger, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, is_one, larger, zeros
 
 CHORD = 3  # steps that close loops with one elimination
 
 
 def project(
-    tree: Tree, q: Vector, v: Vector, size: Scalar, rows: tuple[int, ...], run: Run = inline
-) -> tuple[Vector, Vector, Scalar]:
+    tree: Tree, q: Vector, v: Vector, size: Scalar, rows: tuple[int, ...], run: Run = inline,
+    locks: Sequence[Lock] = (), skips: float = 0.0,
+) -> tuple[Vector, Vector, Scalar]:  # fmt: skip
     """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
-    many digits as the first one needed), then velocities that keep loops closed."""
+    many digits as the first one needed), then velocities that keep loops closed. Locks, and `skips`, as `Held` has
+    them."""
     cuts = cuts_of(tree, size, rows, 0.0)
     q = _each(tree, run, normalized, q)
-    held = _held(tree, q, cuts, run)
+    held = _held(tree, q, cuts, run, locks, skips)
     for _ in range(CHORD):
-        gaps, _ = _gaps(tree, q, cuts, run)
+        gaps, _ = _gaps(tree, q, cuts, run, locks)
         step = held.accelerations(held.gicm.solve(gaps))
         q = _each(tree, run, advanced, q, step)
-    held = _held(tree, q, cuts, run)
+    held = _held(tree, q, cuts, run, locks, skips)
     seen = placed(tree, recursions.coasting(tree, q, v, run), v, cuts, run, moving=True)
-    slips = np.empty(len(rows), dtype=object)
+    slips = np.empty(len(rows) + len(locks), dtype=object)
+    for lock in locks:
+        slips[lock.number] = lock.on * v[lock.v]
     for each in (each for each in cuts if each.numbers):
         states = [(f.rotation, f.position, f.omega, f.velocity) for f in (seen[k] for k in each.links)]
         slips[list(each.numbers)] = run(slip, each.cut, *states[0], *states[1])[0]
     change = held.accelerations(held.gicm.solve(slips))
     slowed = [run(less, None, v[at.v], change[at.v])[0] for at in tree.topology.tree]
-    return q, recursions.joined(slowed), _gaps(tree, q, cuts, run)[1][0]
+    return q, recursions.joined(slowed), _gaps(tree, q, cuts, run, locks)[1][0]
 
 
 def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -> Vector:
@@ -48,21 +54,24 @@ def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -
     return recursions.joined(found)
 
 
-def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run) -> Held:
+def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, locks: Sequence[Lock], skips: float) -> Held:
     """The tree at rest, without gravity or efforts."""
     rest, none = zeros(tree.topology.nv), zeros(3)
     out = recursions.coasting(tree, q, rest, run)
     still = [(none, none)] * len(tree.links)
     efforts = [rest[at.v] for at in tree.joints]
     factors = recursions.factorized(tree, [step[0] for step in out], still, still, efforts, run=run)
-    return Held(tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, base=none)
+    return Held(tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, none, locks, None, skips)
 
 
-def _gaps(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run) -> tuple[Vector, Vector]:
+def _gaps(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, locks: Sequence[Lock]) -> tuple[Vector, Vector]:
     """The residual of the rows that are kept, and the largest of all rows."""
     seen = placed(tree, recursions.coasting(tree, q, zeros(tree.topology.nv), run), zeros(0), cuts, run)
-    kept = np.empty(sum(len(each.numbers) for each in cuts), dtype=object)
+    kept = np.empty(sum(len(each.numbers) for each in cuts) + len(locks), dtype=object)
     most: np.ndarray = zeros(1)
+    for lock in locks:
+        kept[lock.number] = lock.on * (q[lock.q] - lock.at)
+        most = array([larger(most[0], abs(kept[lock.number]))])
     for each in cuts:
         a, b = (seen[k] for k in each.links)
         kept[list(each.numbers)], most = run(gap, each.cut, a.rotation, a.position, b.rotation, b.position, most)
@@ -91,6 +100,7 @@ def gap(cut: Cut, rotation_a: Matrix, position_a, rotation_b: Matrix, position_b
     """The residual of a cut in the rows that are kept, and the largest so far of all its rows and others."""
     a, b = Frame(rotation_a, position_a, zeros(3), zeros(3)), Frame(rotation_b, position_b, zeros(3), zeros(3))
     found = loops.residual(loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b)), cut.size)
+    found = found if is_one(cut.on) else [cut.on * x for x in found]
     worst = most[0]
     for x in found:
         worst = larger(worst, abs(x))
@@ -101,4 +111,5 @@ def slip(cut: Cut, *states) -> tuple[Vector]:
     """J v of a cut in the rows that are kept."""
     loop = loops.Loop(cut.kind, frame_along(cut.a, Frame(*states[:4])), frame_along(cut.b, Frame(*states[4:])))
     found = loops.slipping(loop, cut.size)
+    found = found if is_one(cut.on) else [cut.on * x for x in found]
     return (array(found[row] for row in cut.rows),)

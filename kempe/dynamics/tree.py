@@ -26,7 +26,8 @@ from kempe.spatial.bending import BeamInertia
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of
 from kempe.spatial.vectors import Scalar, Vector, array, cross, is_symbolic, is_zero, zeros
-from kempe.topology.tree import Topology, TreeJoint, chain, spring_paths
+from kempe.topology.paths import spring_paths
+from kempe.topology.tree import Topology, TreeJoint, chain
 
 NOTHING = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 

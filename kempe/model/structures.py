@@ -1,7 +1,7 @@
 """Structures: the models of one mechanism with different joints switched on, which share the tree and so q and v."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kempe.dynamics.equations import CLOSED, OPEN
@@ -23,10 +23,12 @@ def fit_for(found: Topology, asked: str) -> str:
 
 @dataclass(eq=False)
 class Structures:
-    """All models of a mechanism that have been asked for, by what is on in them; `asked`: the formulation."""
+    """All models of a mechanism that have been asked for, by what is on in them; `asked`: the formulation; `masked`:
+    those that are all structures in one, by the freedoms that have locks."""
 
     asked: str
     models: "dict[On, Model]"
+    masked: "dict[tuple[int, ...], Model]" = field(default_factory=dict)
 
     def model(self, base: "Model", on: On) -> "Model":
         """The one with these joints on, made of another where there is none yet."""
@@ -37,6 +39,24 @@ class Structures:
             made.compiled["structures"] = self
             self.models[on] = made
         return self.models[on]
+
+    def whole(self, base: "Model") -> "Model":
+        """The one with all joints on."""
+        return self.model(base, frozenset(base.topology.switchable))
+
+    def mask(self, base: "Model", locks: tuple[int, ...] = ()) -> "Model":
+        """All structures in one: parameters that come after those of the others say what is on."""
+        if locks not in self.masked:
+            found = base.topology.with_masks(locks)
+            equations = replace(
+                base.equations,
+                topology=found,
+                parameters=(*base.equations.parameters, *found.masks),
+                formulation="masked",
+                choice=None,
+            )
+            self.masked[locks] = base.with_equations(equations)
+        return self.masked[locks]
 
 
 def switched_on(topology: Topology, joints: Mapping[str, bool]) -> On:

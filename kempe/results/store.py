@@ -146,12 +146,11 @@ def _assembled(found: Mapping[str, Any], model: Model, source: str, arrays: Mapp
     outcome = found["outcome"] | {"names": tuple(found["outcome"]["names"])}
     occurred = [Occurrence(o["name"], o["t"], tuple(o["q"]), tuple(o["v"])) for o in found["occurrences"]]
     try:
-        on, switches = structures.read(model, found, len(arrays["t"]))
+        switched = structures.read(model, found, len(arrays["t"]))
         return Trajectory(
             model,
             **arrays,
-            on=on,
-            switches=switches,
+            **switched,
             z_names=tuple(found["z_names"]),
             p=np.array(found["p"], dtype=float),
             occurrences=tuple(occurred),

@@ -1,6 +1,6 @@
 """Structures along a run: which joints were on when, what each switch did, and what depends on it row by row."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ def structure(run: "Trajectory") -> Structure:
     """Of a run: rows with the same joints on together."""
     change = np.flatnonzero((run.on[1:] != run.on[:-1]).any(axis=1)) + 1
     edges = [0, *change.tolist(), len(run)]
-    names = np.array(run.model.topology.switchable, dtype=object)
+    names = np.array(run.on_names, dtype=object)
     spans = []
     for first, last in pairwise(edges):
         on = tuple(names[run.on[first]]) if len(names) else ()
@@ -86,12 +86,13 @@ def written(run: "Trajectory") -> dict[str, Any]:
         {**asdict(switch), "impulses": {name: list(x) for name, x in switch.impulses.items()}}
         for switch in run.switches
     ]
-    return {"structure": spans, "switches": made}
+    return {"structure": spans, "switches": made, "on_names": list(run.on_names)}
 
 
-def read(model: Model, found: Mapping[str, Any], rows: int) -> tuple[np.ndarray, tuple[Switched, ...]]:
+def read(model: Model, found: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """Which joints were on, for every row, and what was switched, from what was written; older files say nothing."""
-    names, spans = model.topology.switchable, found.get("structure", [[rows, model.topology.on]])
+    names = tuple(found.get("on_names", model.topology.switchable))
+    spans = found.get("structure", [[rows, model.topology.on]])
     made = tuple(
         Switched(**{**x, "on": tuple(x["on"]), "impulses": {n: np.array(w) for n, w in x["impulses"].items()}})
         for x in found.get("switches", ())
@@ -100,24 +101,35 @@ def read(model: Model, found: Mapping[str, Any], rows: int) -> tuple[np.ndarray,
         spans = [[rows, spans[0][1]]]
     if sum(count for count, _ in spans) != rows:
         raise StateError(f"joints were switched during the run, and it has {rows} of its rows")
-    return np.concatenate([np.tile([name in on for name in names], (count, 1)) for count, on in spans]), made
+    on = np.concatenate([np.tile([name in on for name in names], (count, 1)) for count, on in spans])
+    return {"on": on, "on_names": names, "switches": made}
 
 
 def model_of(model: Model, on: np.ndarray) -> Model:
     """The model with those switchable joints on that are marked."""
     names = model.topology.switchable
-    return model.switched(dict(zip(names, map(bool, on), strict=True))) if names else model
+    return model.switched(dict(zip(names, map(bool, on[: len(names)]), strict=True))) if names else model
+
+
+def residuals(run: "Trajectory") -> np.ndarray:
+    """The largest of the loops that are on, in each row."""
+    model = run.model if run.model.topology.held else run.model.structures.whole(run.model)
+    if not model.topology.closures:
+        return np.zeros(len(run))
+    found = np.abs(model.residual(run.q, p=run.inputs))
+    first, column = 0, {name: k for k, name in enumerate(run.on_names)}
+    for loop in model.topology.closures:
+        rows = 6 - len(loop.joint.type.v_names)
+        if loop.joint.switchable:
+            found[~run.on[:, column[loop.joint.name]], first : first + rows] = 0.0
+        first += rows
+    return found.max(axis=1, initial=0.0)
 
 
 def parts(run: "Trajectory") -> Iterator[tuple[Model, slice]]:
     """Rows of a run, and the model that held there."""
     for span in run.structure:
         yield model_of(run.model, run.on[span.rows.start]), span.rows
-
-
-def by_structure(run: "Trajectory", function: Callable[[Model, slice], np.ndarray]) -> np.ndarray:
-    """What a function gives for rows with their model, all rows together."""
-    return np.concatenate([function(model, rows) for model, rows in parts(run)])
 
 
 def parameters_of(run: "Trajectory", rows) -> np.ndarray | None:

@@ -40,8 +40,8 @@ class Trajectory:
     z (n, nz), z_names: states of a control law, and their names.
     p: values of the parameters that are inputs of the model, its own unless given; (n, ..) where they changed.
     occurrences, outcome, statistics: events that happened, how the run ended, what it cost.
-    on (n, ..): which switchable joints were on, in the order of `model.topology.switchable`; those of the model, unless
-    given. switches: what was switched, when, and what that did.
+    on (n, ..), on_names: which joints were on, of those that can be switched, and of limits that lock; switches: what
+    was switched, when, and what that did.
     """
 
     model: Model
@@ -58,6 +58,7 @@ class Trajectory:
     statistics: Statistics = NO_STATISTICS
     stops: np.ndarray = None  # type: ignore[assignment]
     on: np.ndarray = None  # type: ignore[assignment]
+    on_names: tuple[str, ...] = None  # type: ignore[assignment]
     switches: tuple[Switched, ...] = ()
 
     def __post_init__(self):
@@ -74,8 +75,9 @@ class Trajectory:
             put("stops", np.zeros((n, len(model.limited))))
         if self.p is None:
             put("p", model.p)
-        names = model.topology.switchable
+        names = tuple(model.topology.switchable if self.on_names is None else self.on_names)
         on = [name in model.topology.on for name in names] if self.on is None else self.on
+        put("on_names", names)
         put("on", frozen("on", np.broadcast_to(on, (n, len(names))), (n, len(names)), dtype=bool))
         widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
         widths["stops"] = len(model.limited)
@@ -230,13 +232,7 @@ class Trajectory:
     @cached_property
     def closure(self) -> np.ndarray:
         """The largest residual of the loops in each row, of those that are on; zero where there are none."""
-
-        def largest(model: Model, rows: slice) -> np.ndarray:
-            if not model.topology.closures:
-                return np.zeros(rows.stop - rows.start)
-            return np.abs(model.residual(self.q[rows], p=structures.parameters_of(self, rows))).max(axis=1)
-
-        return structures.by_structure(self, largest)
+        return structures.residuals(self)
 
     @cached_property
     def structure(self) -> structures.Structure:

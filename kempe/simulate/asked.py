@@ -58,6 +58,8 @@ def limits_of(model: Model, limits) -> tuple[Stops | None, list[Event]]:
     """Stops, and events, that joint limits become."""
     if limits == "events":
         return None, limit_events(model)
+    if limits == "locks":
+        return None, []
     return no_events(limits), []
 
 

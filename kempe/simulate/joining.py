@@ -9,16 +9,18 @@ measure (Gauss): with the columns of W for what J allows,
 so that the energy lost is that of the velocity the impulses Lam take away. Nothing else acts in no time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kempe.analyze.assembly import CLOSED
 from kempe.analyze.freedom import column_scales
+from kempe.dynamics.rows import count_of
 from kempe.errors import KempeError, NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
+from kempe.simulate.locks import Lock
 
 RANK = 1e-9  # singular value beside the largest, below which an equation follows from others
 STEPS, LONGEST = 60, 0.3  # of Newton's method, and how far anything moves in one: rad, or sizes of the mechanism
@@ -29,7 +31,8 @@ class Joined:
     """A state whose loops are closed and stay so.
 
     gap [m]: how far they were from closed; lost [J]: kinetic energy, by the impulse; moved [J]: energy that closing
-    the gap took or gave. impulses: [N m s; N s] of every joint on its second body, at marker b in its axes.
+    the gap took or gave. impulses: [N m s; N s] of every joint on its second body, at marker b in its axes. held: what
+    locks take, along their freedoms.
     """
 
     q: np.ndarray
@@ -38,72 +41,93 @@ class Joined:
     lost: float
     moved: float
     impulses: Mapping[str, np.ndarray]
+    held: np.ndarray
 
 
-def gap_of(model: Model, q: np.ndarray, p, joint: str | None = None) -> float:
-    """How far loops, or that of one joint, are from closed; turns count by the mechanism's size [m]."""
-    phi = np.abs(model.residual(q, p=p))
-    if joint is not None:
-        first = 0
-        for loop in model.topology.loops:
-            rows = 6 - len(loop.joint.type.v_names)
-            if loop.joint.name == joint:
-                phi = phi[first : first + rows]
-                break
-            first += rows
-    return float(phi.max(initial=0.0)) * model.equations.closure_size
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What holds in a structure, by the functions of the model in which all switchable joints are on: the rows of those
+    that are, and the freedoms that are locked."""
+
+    whole: Model
+    on: frozenset[str]
+    locks: Sequence[Lock] = ()
+    p: np.ndarray | None = None
+    stay: bool = True  # whether loops that cannot be switched are among them
+
+    @property
+    def active(self) -> np.ndarray:
+        """Of all loops, those that are on."""
+        joints = (loop.joint for loop in self.whole.topology.loops)
+        return np.array([x.name in self.on or (self.stay and not x.switchable) for x in joints], dtype=bool)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Of all rows of loops, theirs."""
+        return np.repeat(self.active, [count_of(loop.joint.type) for loop in self.whole.topology.loops])
+
+    def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """What is left of closing, how it changes with v, and whether everything is closed as it should be."""
+        phi, jacobian, upright = self.whole.closure(q, p=self.p)
+        held = np.zeros((len(self.locks), self.whole.nv))
+        for row, lock in zip(held, self.locks, strict=True):
+            row[lock.limit.v] = 1.0
+        off = np.array([q[lock.limit.q] - lock.value for lock in self.locks])
+        upright = bool((upright[self.active] > 0).all())
+        return np.concatenate([phi[self.rows], off]), np.vstack([jacobian[self.rows], held]), upright
+
+    def gap(self, q: np.ndarray) -> float:
+        """How far loops are from closed [m]; turns count by the mechanism's size."""
+        phi = np.abs(self.whole.residual(q, p=self.p)[self.rows])
+        return float(phi.max(initial=0.0)) * self.whole.equations.closure_size
 
 
-def joined(model: Model, q: np.ndarray, v: np.ndarray, p=None) -> Joined:
-    """The state after loops of a model were closed, from one in which they were not; raises `NotClosed` where no pose
-    closes them."""
-    gap, before = gap_of(model, q, p), sum(model.energy(q, v, p=p))
-    if gap > CLOSED * model.equations.closure_size:
-        q = closed(model, q, p)
-    rows = model.closure(q, p=p)[1]
-    inertia = model.mass_matrix(q, p=p)
-    allowed, _ = _spaces(model, rows)
+def joined(holds: Constraints, structure: Callable[[], Model], q: np.ndarray, v: np.ndarray) -> Joined:
+    """The state after loops were closed, from one in which they were not; raises `NotClosed` where no pose closes
+    them. structure: gives the model with these loops, for assembling."""
+    whole, p, gap = holds.whole, holds.p, holds.gap(q)
+    before = sum(whole.energy(q, v, p=p))
+    if gap > CLOSED * whole.equations.closure_size:
+        q = closed(holds, structure, q)
+    rows, inertia = holds.at(q)[1], whole.mass_matrix(q, p=p)
+    allowed, _ = _spaces(whole, rows)
     after = allowed @ _least(allowed.T @ inertia @ allowed, allowed.T @ inertia @ v)
     change = after - v
-    kinetic, potential = model.energy(q, v, p=p)
-    lam = np.linalg.lstsq(rows.T, inertia @ change, rcond=RANK)[0]
-    rest, none = np.zeros(model.nv), np.zeros(len(lam))
-    wrenches = model.call("joint_wrenches", q, rest, change, lam, p=p) - model.call(
-        "joint_wrenches", q, rest, rest, none, p=p
-    )
-    return Joined(
-        q,
-        after,
-        gap,
-        0.5 * float(change @ inertia @ change),
-        float(kinetic + potential - before),
-        dict(zip(model.joint_names, wrenches, strict=True)),
-    )
+    effort = np.linalg.lstsq(rows.T, inertia @ change, rcond=RANK)[0]
+    lam, count = np.zeros(len(holds.rows)), len(effort) - len(holds.locks)
+    lam[holds.rows] = effort[:count]
+    rest = np.zeros(whole.nv)
+    wrenches = whole.call("joint_wrenches", q, rest, change, lam, p=p)
+    wrenches = wrenches - whole.call("joint_wrenches", q, rest, rest, 0 * lam, p=p)
+    named = dict(zip(whole.joint_names, wrenches, strict=True))
+    moved = float(sum(whole.energy(q, v, p=p)) - before)
+    lost = 0.5 * float(change @ inertia @ change)
+    return Joined(q, after, gap, lost, moved, {n: w for n, w in named.items() if w.any()}, effort[count:])
 
 
-def closed(model: Model, q: np.ndarray, p=None) -> np.ndarray:
+def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) -> np.ndarray:
     """The nearest closed q, by small moves, or else by assembling from there."""
-    start, size = q, model.equations.closure_size
+    whole, p, start = holds.whole, holds.p, q
+    far = LONGEST * max(1.0, whole.equations.closure_size)
     for _ in range(STEPS):
-        phi, rows, upright = model.closure(q, p=p)
+        phi, rows, upright = holds.at(q)
         if np.abs(phi).max(initial=0.0) <= 0.1 * CLOSED:
-            if (upright > 0).all():
+            if upright:
                 return q
             break
-        inertia = model.mass_matrix(q, p=p)
-        allowed, back = _spaces(model, rows)
+        inertia = whole.mass_matrix(q, p=p)
+        allowed, back = _spaces(whole, rows)
         step = -back @ phi
         step -= allowed @ _least(allowed.T @ inertia @ allowed, allowed.T @ inertia @ step)
-        q = model.integrate(q, step * min(1.0, LONGEST * max(1.0, size) / np.abs(step).max(initial=1e-300)))
-    if p is None:
+        q = whole.integrate(q, step * min(1.0, far / np.abs(step).max(initial=1e-300)))
+    if p is None and not holds.locks:
         try:
-            return model.assemble(near=State(model, start, np.zeros(model.nv))).q
+            return structure().assemble(near=State(whole, start, np.zeros(whole.nv))).q
         except KempeError:
             pass
-    names = ", ".join(loop.joint.name for loop in model.topology.loops if loop.joint.switchable)
     raise NotClosed(
-        f"{names} cannot be closed from here: the ends are {gap_of(model, start, p):.3g} m apart, and no pose that was "
-        "found brings them together; switch it on where they are near each other (reach= waits for that)"
+        f"{', '.join(sorted(holds.on))} cannot be closed from here: the ends are {holds.gap(start):.3g} m apart, and "
+        "no pose that was found brings them together"
     )
 
 

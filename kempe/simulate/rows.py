@@ -24,10 +24,11 @@ def for_steps(tolerance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """Rows of output of one stretch, and the model and system that were in use: each row has q, v, z and the values
-    w."""
+    """Rows of output of one stretch, and the model and system that were in use, with these joints on: each row has q,
+    v, z and the values w."""
 
     model: Model
+    on: frozenset[str]
     system: System
     scales: np.ndarray
     t: np.ndarray
@@ -38,13 +39,14 @@ class Logged:
 def joined_rows(log: list[Logged]) -> list[Logged]:
     """Stretches with the same system together."""
     out = []
-    for _, group in groupby(log, key=lambda part: id(part.system)):
+    for _, group in groupby(log, key=lambda part: (id(part.system), part.on)):
         parts = list(group)
         if len(parts) == 1:
             out.append(parts[0])
             continue
         columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("t", "rows", "p"))
-        out.append(Logged(parts[-1].model, parts[-1].system, parts[-1].scales, *columns))
+        last = parts[-1]
+        out.append(Logged(last.model, last.on, last.system, last.scales, *columns))
     return out
 
 

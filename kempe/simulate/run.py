@@ -17,14 +17,13 @@ from kempe.results.trajectory import Trajectory
 from kempe.simulate import memory as at
 from kempe.simulate.asked import check, limits_of, method_of, output_times, stabilized
 from kempe.simulate.drive import Drive, drive_of, efforts
-from kempe.simulate.endings import ending
+from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import Event
-from kempe.simulate.joining import gap_of, joined
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import joined_rows, settled
 from kempe.simulate.stops import Stops, limit_met
 from kempe.simulate.stretch import Journal, Plan, Point, Stretch
-from kempe.simulate.structures import Ahead
+from kempe.simulate.structures import Structures
 from kempe.simulate.switches import Switch, check_switches, timetable
 from kempe.simulate.system import Setting
 
@@ -50,6 +49,7 @@ def simulate(
     progress: bool | None = None,
     stabilize: str | None = "project",
     switches: Switch | Iterable[Switch] = (),
+    masked: bool | None = None,
 ) -> Trajectory:
     """See `Model.simulate`."""
     if state is None or isinstance(state, Mapping):
@@ -82,7 +82,8 @@ def simulate(
         tuple(watched),
     )
     first = np.concatenate([state.q, state.v, [float(x) for x in drive.law.states.values()] if drive.law else []])
-    run = _Run(model, plan, given, Point(start, first, drive.held, parameters))
+    structures = Structures(model, plan, given, limits == "locks", masked)
+    run = _Run(structures, Point(start, first, drive.held, parameters))
     met = limit_met(model, state.q, state.v) if limits == "events" else None
     if met is not None:
         run.outcome = ending(model, run.stretch.machine, at.EVENT, plan.end, met)
@@ -95,16 +96,15 @@ def simulate(
 class _Run:
     """A run under way: the stretch it is in, what it has been through, and how it ended."""
 
-    def __init__(self, model: Model, plan: Plan, switches: tuple[Switch, ...], begin: Point):
-        self.model, self.plan, self.switches = model, plan, switches
+    def __init__(self, structures: Structures, begin: Point):
+        self.structures, self.plan, self.model = structures, structures.plan, structures.model
         self.begun = time.perf_counter()
         self.journal = Journal()
-        self.ahead = Ahead(plan, switches)
-        self.times = [entry for entry in timetable(switches) if entry[0] >= plan.start]
+        self.times = [entry for entry in timetable(structures.switches) if entry[0] >= self.plan.start]
         self.outcome: Outcome | None = None
         self.switched: list[Switched] = []
-        self.stretch = Stretch(self.ahead.first(model, begin.p), plan, begin, self.journal)
-        self.end: Point | None = None
+        q = begin.y[: self.model.nq]
+        self.stretch = Stretch(structures.first(q, begin.p), self.plan, begin, self.journal)
 
     def go(self, bar: Progress) -> None:
         """Until the end, or whatever comes first; what Python raises in a controller is raised with the run so far."""
@@ -121,14 +121,14 @@ class _Run:
             error.run = self.trajectory()  # type: ignore[attr-defined]
             raise
         finally:
-            self.ahead.close()
+            self.structures.close()
 
     def _go(self, bar: Progress) -> None:
         while self.outcome is None:
             stretch = self.stretch
             due = self._due(stretch.machine.t)
             if not due:
-                self.ahead.look(stretch.model, stretch.machine.q, stretch.machine.p, self.times)
+                self.structures.look(stretch.structure.on, stretch.machine.q, stretch.p, self.times)
                 stretch.go(bar, min([self.plan.end, *(t for t, _, _ in self.times)]))
                 due = stretch.asked or self._due(stretch.machine.t)
             self.outcome = stretch.outcome
@@ -143,45 +143,45 @@ class _Run:
 
     def _switch(self, asked: Mapping[str, bool]) -> None:
         """Goes on in another structure, from the state that it takes."""
-        old, t = self.stretch, self.stretch.machine.t
-        asked = self._within_reach(asked)
+        old, t, nq = self.stretch, self.stretch.machine.t, self.model.nq
+        old.asked, asked = {}, self._within_reach(asked)
         if not asked:
-            self.stretch.asked = {}
             return
         old.note()
-        begin = old.close()
-        new = self.ahead.take(old.model, asked, old.machine.q, old.machine.p)
-        nq, nv, model = new.model.nq, new.model.nv, new.model
-        q, v = begin.y[:nq].copy(), begin.y[nq : nq + nv].copy()
-        report = Switched(t, dict(asked), model.topology.on)
+        begin, on = old.close(), self.structures.switched(old.structure.on, asked)
+        q, v = begin.y[:nq].copy(), begin.y[nq : nq + self.model.nv].copy()
+        report = Switched(t, asked, ())
         if any(asked.values()):
             try:
-                found = joined(model, q, v, begin.p if model.p_names else None)
+                on, found = self.structures.joined(on, q, v, begin.p)
             except NotClosed as error:
-                self.end = begin
-                self.outcome = Outcome(NOT_CLOSED, t, tuple(asked), f"at t = {t:.9g} s {error}")
+                remedy = "switch it on where its ends are near each other: reach= waits for that"
+                self.outcome = Outcome(NOT_CLOSED, t, tuple(asked), f"at t = {t:.9g} s {error}", remedy)
                 return
-            begin.y[: nq + nv] = np.concatenate([found.q, found.v])
+            begin.y[: nq + self.model.nv] = np.concatenate([found.q, found.v])
             report = replace(report, gap=found.gap, lost=found.lost, moved=found.moved, impulses=found.impulses)
-        self.switched.append(report)
+        new = self.structures.take(on, q, begin.p)
+        self.switched.append(replace(report, on=tuple(name for name in self.structures.names if name in on)))
         for joint, wanted in asked.items():
-            name = f"{joint} is {'on' if wanted else 'off'}"
-            self.journal.occurrences.append(Occurrence(name, t, tuple(q.tolist()), tuple(v.tolist())))
+            name = f"{joint} {'on' if wanted else 'off'}"
+            if joint not in old.told:
+                self.journal.occurrences.append(Occurrence(name, t, tuple(q.tolist()), tuple(v.tolist())))
         self.stretch = Stretch(new, self.plan, begin, self.journal)
         self.stretch.note()
-        if sum(report.t == t for report in self.switched) > AGAIN:
-            self.outcome = ending(model, self.stretch.machine, at.EVENT, self.plan.end, f"{', '.join(asked)} switches")
+        if sum(each.t == t for each in self.switched) > AGAIN:
+            self.outcome = ending(self.model, self.stretch.machine, REPEATED, self.plan.end, ", ".join(asked))
 
     def _within_reach(self, asked: Mapping[str, bool]) -> dict[str, bool]:
         """Of joints that are to be switched, those that are not so already and that are near enough to be closed."""
-        machine, model = self.stretch.machine, self.stretch.model
-        reach = {switch.joint: switch.reach for switch in self.switches}
-        p, found = machine.p if model.p_names else None, {}
+        machine, on = self.stretch.machine, self.stretch.structure.on
+        reach = {switch.joint: switch.reach for switch in self.structures.switches}
+        found = {}
         for joint, wanted in asked.items():
-            if wanted == (joint in model.topology.on):
+            if wanted == (joint in on):
                 continue
             if wanted and reach.get(joint, inf) < inf:
-                gap = gap_of(model.switched({joint: True}), machine.q, p, joint)
+                holds = self.structures.constraints(frozenset({joint}), self.stretch.p)
+                gap = replace(holds, stay=False).gap(machine.q)
                 if gap > reach[joint]:
                     state = tuple(machine.q.tolist()), tuple(machine.v.tolist())
                     self.journal.occurrences.append(Occurrence(f"{joint} missed by {gap:.3g} m", machine.t, *state))
@@ -193,23 +193,25 @@ class _Run:
         """Everything that was computed, with accelerations and efforts, all on the manifold."""
         model, journal, seconds = self.model, self.journal, time.perf_counter() - self.begun
         machine = self.stretch.machine
-        if self.end is None:
+        if not self.stretch.closed:
             self.stretch.close()
-            if not journal.log or journal.log[-1].t[-1] < machine.t:
-                self.stretch.note()
+        if not journal.log or journal.log[-1].t[-1] < machine.t:
+            self.stretch.note()
         parts = [settled(part, self._signals) for part in joined_rows(journal.log)]
         t, q, v, a, u, z, stops, p = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        names, own = self.structures.names, p[:, : len(model.p)]
         return Trajectory(
             model,
             *(t, q, v, a, u, z),
             z_names=machine.system.z_names,
-            p=p[0] if (p == p[0]).all() else p,
+            p=own[0] if (own == own[0]).all() else own,
             stops=stops,
             occurrences=tuple(journal.occurrences),
             outcome=self.outcome or Outcome("finished", machine.t),
             statistics=self._statistics(seconds),
             switches=tuple(self.switched),
-            on=np.concatenate([_on(part.model, len(part.t)) for part in joined_rows(journal.log)]),
+            on=np.concatenate([np.tile([n in part.on for n in names], (len(part.t), 1)) for part in journal.log]),
+            on_names=names,
         )
 
     def _statistics(self, seconds: float) -> Statistics:
@@ -236,8 +238,3 @@ def _asked(model: Model, drive: Drive, t: float, q: np.ndarray, v: np.ndarray) -
         return efforts(model, drive.function(t, q, v))  # type: ignore[misc]
     except (Exception, KeyboardInterrupt):
         return np.full(model.nu, np.nan)
-
-
-def _on(model: Model, rows: int) -> np.ndarray:
-    """Which switchable joints are on, for every row."""
-    return np.tile([name in model.topology.on for name in model.topology.switchable], (rows, 1))

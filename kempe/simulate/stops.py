@@ -62,7 +62,9 @@ def no_events(limits: str | Stops) -> Stops | None:
     if isinstance(limits, Stops):
         return limits
     if limits not in ("stops", "ignore"):
-        raise StateError(f"limits is {limits!r}; it takes 'stops', 'ignore' or kp.Stops(...), and 'events' in a run")
+        raise StateError(
+            f"limits is {limits!r}; it takes 'stops', 'ignore' or kp.Stops(...), and 'events' or 'locks' in a run"
+        )
     return Stops() if limits == "stops" else None
 
 

@@ -51,11 +51,14 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A structure that a run can be in: its model, events of the run and of switches, and what evaluates them."""
+    """A structure that a run can be in: its model, what is on, events of the run and of switches, and what evaluates
+    them. mask: parameters of a masked model that come after those of the run."""
 
     model: Model
-    events: tuple[Event, ...]
-    guard: Kernel | None
+    on: frozenset[str]
+    mask: tuple[float, ...] = ()
+    events: tuple[Event, ...] = ()
+    guard: Kernel | None = None
 
 
 @dataclass(eq=False)
@@ -113,12 +116,13 @@ class Stretch:
 
     def __init__(self, structure: Structure, plan: Plan, begin: Point, journal: Journal):
         model = structure.model
-        self.model, self.plan, self.journal = model, plan, journal
+        self.structure, self.model, self.plan, self.journal = structure, model, plan, journal
+        own = np.concatenate([begin.p, structure.mask])
         self.choices, loops = choices_of(model, plan), bool(model.topology.loops)
         q, v = begin.y[: model.nq], begin.y[model.nq : model.nq + model.nv]
-        compiled, sizes = first_system(model, plan, self.choices, q, begin.p)
+        compiled, sizes = first_system(model, plan, self.choices, q, own)
         if compiled.project is not None:
-            begin.y[: model.nq + model.nv] = np.concatenate(compiled.project(q, v, begin.p)[:2])
+            begin.y[: model.nq + model.nv] = np.concatenate(compiled.project(q, v, own)[:2])
         self.events, watch = structure.events, structure.guard
         method, drive = plan.method, plan.drive
         if model.formulation == "denoc":
@@ -133,7 +137,7 @@ class Stretch:
             drive,
             method,
             begin.y,
-            begin.p,
+            own,
             sizes,
             wanted[np.searchsorted(wanted, begin.t, side="left" if begin.t == plan.start else "right") :],
             variation(model, plan.setting) if method.implicit else None,
@@ -145,12 +149,15 @@ class Stretch:
         machine.begin(begin.t, 0.0 if method.adaptive else plan.step, allowed, plan.longest, plan.crossing)
         if self.choices is not None:
             self.choices.begin(machine)
-        self.stiffness = Stiffness(model, plan.setting, method, tolerance) if plan.automatic else None
+        automatic = plan.automatic and not len(structure.mask)  # implicit steps know nothing of masks
+        self.stiffness = Stiffness(model, plan.setting, method, tolerance) if automatic else None
         if self.stiffness is not None:
             self.stiffness.begin(machine, machine.times)
         self.logged = 0  # rows of the machine's output that are in the log
         self.outcome: Outcome | None = None
         self.asked: dict[str, bool] = {}
+        self.told: set[str] = set()  # joints of which events say that they are switched
+        self.closed = False
 
     def go(self, bar: Progress, until: float) -> None:
         """Until a time, or whatever comes first; what Python raises in a controller is raised where it was."""
@@ -166,6 +173,7 @@ class Stretch:
     def close(self) -> Point:
         """Puts what is left into the journal; where the next stretch begins."""
         machine, journal, found = self.machine, self.journal, self.stiffness
+        self.closed = True
         machine.record()
         self.flush()
         for name, place in COSTS.items():
@@ -175,7 +183,12 @@ class Stretch:
             journal.methods.append(f"radau from t = {found.since:.4g} s on")
         if found is not None and found.note:
             journal.notes.append(found.note)
-        return Point(machine.t, machine.y.copy(), machine.outside.copy(), machine.p.copy())
+        return Point(machine.t, machine.y.copy(), machine.outside.copy(), self.p.copy())
+
+    @property
+    def p(self) -> np.ndarray:
+        """The run's own parameters."""
+        return self.machine.p[: len(self.machine.p) - len(self.structure.mask)]
 
     def _go(self, bar: Progress, end: float) -> None:
         machine, sampled, budget = self.machine, self.plan.drive.sampled, BUDGET
@@ -273,8 +286,7 @@ class Stretch:
 
     def _ask(self, joints: Mapping[str, bool]) -> None:
         """Notes which joints are to be switched, of those that are not as they should be."""
-        on = self.model.topology.on
-        self.model.switched({name: True for name in joints if name not in self.model.topology.switchable})  # says so
+        on = self.structure.on
         self.asked |= {name: bool(wanted) for name, wanted in joints.items() if bool(wanted) != (name in on)}
 
     def _met(self) -> list[int]:
@@ -314,7 +326,7 @@ class Stretch:
         """Has an action change things; whether it asks for the end."""
         machine = self.machine
         held = machine.outside if self.plan.drive.law is None else machine.outside[:0]
-        parts = {"q": machine.q, "v": machine.v, "z": machine.z, "efforts": held, "p": machine.p}
+        parts = {"q": machine.q, "v": machine.v, "z": machine.z, "efforts": held, "p": self.p}
         before = machine.expressions()
         q, v, z, efforts_, p = (part.copy() for part in parts.values())
         moment = Moment(machine.t, q, v, z, efforts_, p)
@@ -332,6 +344,7 @@ class Stretch:
         machine.changed()
         machine.sides_after(before, number)
         self._ask(moment.switch)
+        self.told |= set(event.switches)
         return bool(moment.stop)
 
     # ---- the log ---------------------------------------------------------------------------------------
@@ -354,4 +367,4 @@ class Stretch:
     def _log(self, t: np.ndarray, rows: np.ndarray) -> None:
         machine = self.machine
         p = np.broadcast_to(machine.p.copy(), (len(t), len(machine.p)))
-        self.journal.log.append(Logged(self.model, machine.system, machine.scales, t, rows, p))
+        self.journal.log.append(Logged(self.model, self.structure.on, machine.system, machine.scales, t, rows, p))

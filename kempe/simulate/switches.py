@@ -2,21 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from math import inf, isfinite
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import loops, multipliers
+from kempe.dynamics import loops, masked, multipliers
 from kempe.dynamics.kinematics import frames
 from kempe.errors import StateError
 from kempe.model.model import Model
+from kempe.model.structures import switched_on
 from kempe.simulate.events import Event, Moment
+from kempe.simulate.locks import Lock
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, efforts_of
 from kempe.spatial.vectors import dot, from_sx, scaled, zeros
+from kempe.topology.paths import lock_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ def check_switches(model: Model, switches: tuple[Switch, ...]) -> None:
     for switch in switches:
         if not isinstance(switch, Switch):
             raise StateError(f"switches: give kp.Switch(joint, ...), not {switch!r}")
-        model.switched({switch.joint: True})
+        switched_on(model.topology, {switch.joint: True})
 
 
 def timetable(switches: tuple[Switch, ...]) -> list[tuple[float, str, bool]]:
@@ -78,17 +81,68 @@ def timetable(switches: tuple[Switch, ...]) -> list[tuple[float, str, bool]]:
     return sorted((x for switch in switches for x in switch.times()), key=lambda entry: entry[0])
 
 
-def switch_events(model: Model, switches: tuple[Switch, ...], setting: Setting, p: np.ndarray) -> tuple[Event, ...]:
-    """What may switch joints while a structure holds, beside the clock."""
+@dataclass(frozen=True, eq=False)
+class Watch(Event):
+    """An event that switches a joint; gate: the parameter that tells whether it is looked for now, and what that must
+    be, none where it always is; full: its expression of all symbols, where it is of more than (t, q, v)."""
+
+    gate: tuple[int, float] | None = None
+    full: Callable | None = None
+    joint: str = ""
+
+    @property
+    def switches(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The joint it switches."""
+        return (self.joint,)
+
+    def value(self, *symbols):
+        """Negative while it is not looked for."""
+        found = self.expression(*symbols[:3]) if self.full is None else self.full(*symbols)
+        if self.gate is None:
+            return found
+        open_ = 1.0 - ca.fabs(symbols[-1][self.gate[0]] - self.gate[1])
+        return ca.if_else(open_ > 0.5, found, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(Watch):
+    """One that happens at once where it holds already: a joint that has to bear too much, a lock that would pull."""
+
+    at_once: ClassVar[bool] = True
+
+
+def switch_events(
+    model: Model,
+    on: frozenset[str],
+    switches: tuple[Switch, ...],
+    locks: tuple[Lock, ...],
+    setting: Setting,
+    p: np.ndarray,
+) -> tuple[Event, ...]:
+    """What may switch joints, beside the clock, while a structure holds; or in any, where the model is masked."""
     found: list[Event] = []
+    masked, bears = model.topology.is_masked, Bears(model, setting, p)
+
+    def gate(path: str, wanted: bool) -> tuple[int, float] | None:
+        return (model.p_names.index(path), float(wanted)) if masked else None
+
     for switch in switches:
-        on = switch.joint in model.topology.on
-        word = "off" if on else "on"
-        if callable(getattr(switch, word)):
-            name = f"{switch.joint} is switched {word}"
-            found.append(Event(name, getattr(switch, word), 1, _action(switch.joint, not on)))
-        if on and min(switch.force, switch.moment) < inf:
-            found.append(_breaking(switch, model, setting, p))
+        name, path = switch.joint, f"{switch.joint}.on"
+        for word, wanted in (("on", True), ("off", False)):
+            if callable(getattr(switch, word)) and (masked or wanted != (name in on)):
+                act, when = _action(name, wanted), getattr(switch, word)
+                found.append(Watch(f"{name} {word}", when, 1, act, gate(path, not wanted), None, name))
+        if min(switch.force, switch.moment) < inf and (masked or name in on):
+            limits = zip((switch.force, switch.moment), ("N", "N m"), strict=True)
+            words = f"{name} off: it bears more than {' or '.join(f'{x:g} {unit}' for x, unit in limits if x < inf)}"
+            breaks = partial(_above, bears, switch)
+            found.append(Bound(words, breaks, 1, _action(name, False), gate(path, True), breaks, name))
+    for lock in locks:
+        name, path = lock.name, lock_paths(lock.limit.v)[0]
+        meets = partial(_passed, lock)
+        pulls = partial(_pulling, bears, lock, model.topology.locks.index(lock.limit.v))
+        found.append(Watch(name, meets, 1, _action(name, True), gate(path, False), None, name))
+        found.append(Bound(f"{name} no longer", pulls, 1, _action(name, False), gate(path, True), pulls, name))
     return tuple(found)
 
 
@@ -99,45 +153,63 @@ def _action(joint: str, wanted: bool) -> Callable[[Moment], None]:
     return act
 
 
-@dataclass(frozen=True, eq=False)
-class Breaking(Event):
-    """A joint that lets go where what it has to bear, beside its limit, passes one; at once, where it is above."""
-
-    bears: Callable | None = None
-    at_once: ClassVar[bool] = True
-
-    def value(self, t, q, v, z, w, p):
-        """Above its limit, as a part of it."""
-        assert self.bears is not None
-        return self.bears(t, q, v, z, w, p)
+def _passed(lock: Lock, t, q, v):
+    """How far a freedom is beyond a limit."""
+    return lock.sign * (q[lock.limit.q] - lock.value)
 
 
-def _breaking(switch: Switch, model: Model, setting: Setting, p: np.ndarray) -> Breaking:
-    rows, inertias = model.choice.rows, scales(model, p, model.choice)
-
-    def bears(t, q, v, z, w, p):
-        tau = efforts_of(model, setting)(t, q, v, z, w, p, ca.SX(inertias))["tau"]
-        found = zip(borne(model, switch.joint, rows, *map(from_sx, (q, v, tau, p))), limits, strict=True)
-        return reduce(ca.fmax, [x / limit - 1.0 for x, limit in found if limit < inf])
-
-    limits = switch.force, switch.moment
-    words = [f"{x:g} {unit}" for x, unit in zip(limits, ("N", "N m"), strict=True) if x < inf]
-    name = f"{switch.joint} breaks at {' or '.join(words)}"
-    return Breaking(name, bears, 1, _action(switch.joint, False), bears)
+def _pulling(bears: "Bears", lock: Lock, number: int, *symbols):
+    """The effort by which a lock would hold a freedom back that leaves the limit; none where it is the other limit of
+    the freedom that it is locked at."""
+    p, at = symbols[-1], bears.model.p_names.index(lock_paths(lock.limit.v)[1])
+    return ca.if_else(ca.fabs(p[at] - lock.value) > 0, -1.0, lock.sign * bears.efforts(number, *symbols))
 
 
-def borne(model: Model, joint: str, rows: tuple[int, ...], q, v, tau, p) -> tuple[ca.SX, ...]:
-    """The sizes of the force and the moment that a joint which closes a loop has to bear, at its marker b."""
-    equations = model.equations
-    tree, size = equations.tree(p), equations.closure_size
-    solution = multipliers.sslm(tree, q, v, tau, size, rows)
-    lam = np.zeros(equations.sizes["lam"], dtype=object)
-    lam[list(rows)] = solution.lam
-    first, total = 0, (zeros(3), zeros(3))
-    for loop, found in zip(model.topology.loops, loops.loops(tree, frames(tree, q, v)), strict=True):
-        wrenches = loops.wrenches(found, size)
-        if loop.joint.name == joint:
-            for factor, (n, f) in zip(lam[first : first + len(wrenches)], wrenches, strict=True):
-                total = total[0] + scaled(factor, n), total[1] + scaled(factor, f)
-        first += len(wrenches)
-    return tuple(ca.sqrt(ca.SX(dot(part, part))) for part in total[::-1])
+def _above(bears: "Bears", switch: Switch, *symbols):
+    """How far what a joint has to bear is above its limit, as a part of it."""
+    borne = zip(bears.joint(switch.joint, *symbols), (switch.force, switch.moment), strict=True)
+    return reduce(ca.fmax, [x / limit - 1.0 for x, limit in borne if limit < inf])
+
+
+class Bears:
+    """What closures and locks have to bear in a run, as expressions; worked out once for all that ask."""
+
+    def __init__(self, model: Model, setting: Setting, p: np.ndarray):
+        self.model, self._setting, self._p, self._known = model, setting, p, {}
+
+    def _solved(self, t, q, v, z, w, p):
+        """Multipliers of all rows of closures, and of locks after them; and the tree with frames of its links."""
+        key = tuple(map(id, (t, q, v, z, w, p)))
+        if key not in self._known:
+            model = self.model
+            equations = model.equations
+            choice = None if model.topology.is_masked else model.choice
+            inertias = ca.SX(scales(model, self._p, choice))
+            tau = efforts_of(model, self._setting)(t, q, v, z, w, p, inertias)["tau"]
+            tree, size = equations.tree(from_sx(p)), equations.closure_size
+            at, rates, efforts = (from_sx(x) for x in (q, v, tau))
+            if choice is None:
+                lam = masked.forward(tree, at, rates, efforts, size).lam
+            else:
+                lam = np.zeros(equations.sizes["lam"], dtype=object)
+                lam[list(choice.rows)] = multipliers.sslm(tree, at, rates, efforts, size, choice.rows).lam
+            self._known = {key: (lam, tree, frames(tree, at, rates), (t, q, v, z, w, p))}  # which keeps ids good
+        return self._known[key][:3]
+
+    def joint(self, name: str, *symbols) -> tuple[ca.SX, ca.SX]:
+        """The sizes of the force and the moment of a joint that closes a loop, at its marker b."""
+        lam, tree, found = self._solved(*symbols)
+        first, moment, force, size = 0, zeros(3), zeros(3), self.model.equations.closure_size
+        closures = self.model.topology.masked or self.model.topology.loops
+        for own, loop in zip(closures, loops.loops(tree, found), strict=True):
+            wrenches = loops.wrenches(loop, size)
+            if own.joint.name == name:
+                for factor, (n, f) in zip(lam[first : first + len(wrenches)], wrenches, strict=True):
+                    moment, force = moment + scaled(factor, n), force + scaled(factor, f)
+            first += len(wrenches)
+        return ca.sqrt(ca.SX(dot(force, force))), ca.sqrt(ca.SX(dot(moment, moment)))
+
+    def efforts(self, number: int, *symbols) -> ca.SX:
+        """What a lock exerts along its freedom."""
+        lam = self._solved(*symbols)[0]
+        return ca.SX(lam[len(lam) - len(self.model.topology.locks) + number])

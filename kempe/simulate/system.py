@@ -66,10 +66,8 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
             known.pop(next(iter(known)))
         curved, numeric = model.nq != model.nv, bool(model.topology.loops) and choice is None
         equations = replace(model.equations, choice=choice, pull=setting.pull, scales=model.leg_scales)
-        kept = choice is not None and setting.projected
-        projection = (
-            _projection(model, equations if kept else None) if curved or (model.topology.loops and kept) else None
-        )
+        kept = (choice is not None or model.topology.is_masked) and setting.projected
+        projection = _projection(model, equations if kept else None) if curved or kept else None
         known[key] = System(
             Kernel(_dense_program(model, setting) if numeric else _program(model, equations, setting)),
             Kernel(projection) if projection is not None else None,

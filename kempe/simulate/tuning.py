@@ -14,7 +14,7 @@ from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.run import simulate
-from kempe.topology.tree import spring_paths
+from kempe.topology.paths import spring_paths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

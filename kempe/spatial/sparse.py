@@ -5,11 +5,12 @@ is next, which fills in little. Every step is a function of arrays, called throu
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kempe.spatial.vectors import Scalar, Vector, array, is_zero, larger, sqrt
+from kempe.spatial.vectors import Scalar, Vector, array, is_zero, larger, sqrt, where_less
 
 Run = Callable[..., Any]
 
@@ -19,11 +20,18 @@ class Sparse:
 
     entries: as they were given. pivots: D, by rows as they were given. fit: how far from singular it is, as
     `solving.fitness` has it.
+
+    Where the matrix is singular but positive, rows that follow from others, or are zero, can be skipped: solutions have
+    zeros there, and are right wherever there is one.
     """
 
-    def __init__(self, entries: dict[tuple[int, int], Scalar], groups: Sequence[Sequence[int]], run: Run):
-        """`entries` by row and column; `groups`: the rows, each once."""
+    def __init__(
+        self, entries: dict[tuple[int, int], Scalar], groups: Sequence[Sequence[int]], run: Run, skips: float = 0.0
+    ):
+        """`entries` by row and column; `groups`: the rows, each once; `skips`: what is left of an entry of the
+        diagonal, beside itself, at which its row is skipped, none if zero."""
         self.entries, self._run = dict(entries), run
+        step = partial(eliminate, skips=skips) if skips else eliminate
         left = {(max(at), min(at)): x for at, x in entries.items()}
         beside: dict[int, set[int]] = {row: set() for group in groups for row in group}
         for i, j in left:
@@ -40,8 +48,8 @@ class Sparse:
             group, others = waiting.pop(number), tuple(sorted(around[number]))
             taken = [*group, *others]
             given = [left.pop((max(i, j), min(i, j)), 0.0) for at, i in enumerate(taken) for j in taken[: at + 1]]
-            diagonal = _objects([entries[row, row] for row in group])
-            pivots, inverse, factors, rest, shrunk = run(eliminate, None, diagonal, _objects(given), shrunk)
+            diagonal = _objects([entries.get((row, row), 0.0) for row in group])
+            pivots, inverse, factors, rest, shrunk = run(step, None, diagonal, _objects(given), shrunk)
             self._order.append((group, others))
             self._factors.append((inverse, factors))
             self.pivots[list(group)] = pivots
@@ -75,7 +83,7 @@ def _objects(values) -> np.ndarray:
 # ---- steps -----------------------------------------------------------------------------------------------
 
 
-def eliminate(_, diagonal: Vector, lower: Vector, shrunk: Vector) -> tuple[Vector, ...]:
+def eliminate(_, diagonal: Vector, lower: Vector, shrunk: Vector, skips: float = 0.0) -> tuple[Vector, ...]:
     """Eliminates a group of rows from the lower half of a matrix that begins with them, row by row.
 
     diagonal: entries of the group's rows as they were given; shrunk: the most that one of them has shrunk so far.
@@ -88,7 +96,11 @@ def eliminate(_, diagonal: Vector, lower: Vector, shrunk: Vector) -> tuple[Vecto
     pivots, inverses, factors, most = [], [], [], shrunk[0]
     for k, begun in enumerate(diagonal):
         pivots.append(work[k, k])
-        inverses.append(1.0 / work[k, k])
+        if skips:
+            kept = where_less(skips * begun, work[k, k], work[k, k], np.inf)
+            inverses.append(1.0 / kept)
+        else:
+            inverses.append(1.0 / work[k, k])
         most = larger(most, abs(begun * inverses[k]))  # rounding may make the last pivots negative
         column = [work[i, k] * inverses[k] for i in range(k + 1, size)]
         factors += column

@@ -81,6 +81,13 @@ def sqrt(x: Scalar) -> Scalar:
     return ca.sqrt(x) if isinstance(x, ca.SX) else math.sqrt(x)
 
 
+def where_less(x: Scalar, y: Scalar, then: Scalar, other: Scalar) -> Scalar:
+    """One of two, by whether x is less than y."""
+    if any(isinstance(each, ca.SX) for each in (x, y)):
+        return ca.if_else(x < y, then, other)
+    return then if x < y else other
+
+
 def larger(x: Scalar, y: Scalar) -> Scalar:
     """The larger of two."""
     return ca.fmax(x, y) if isinstance(x, ca.SX) or isinstance(y, ca.SX) else max(x, y)

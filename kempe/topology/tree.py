@@ -32,6 +32,7 @@ from kempe.mechanism.flexible import BeamJoint, beam_joint
 from kempe.mechanism.joints import Fixed, Free
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, stays, together, work
+from kempe.topology.paths import lock_paths, spring_paths
 from kempe.topology.subsystems import Subsystems, subsystems
 
 
@@ -67,7 +68,8 @@ class Topology:
     """The tree in order (parents before children), and what closes loops.
 
     held: closures that springs hold in the place of equations, with the numbers of these springs by their paths. off:
-    joints that would close loops if they were switched on.
+    joints that would close loops if they were switched on. masked: closures each of which a parameter switches; locks:
+    freedoms of the tree likewise, that hold still where they are locked.
     """
 
     mechanism: Mechanism
@@ -76,6 +78,8 @@ class Topology:
     held: tuple[LoopJoint, ...] = ()
     springs: tuple[tuple[str, float], ...] = ()
     off: tuple[LoopJoint, ...] = ()
+    masked: tuple[LoopJoint, ...] = ()
+    locks: tuple[int, ...] = ()
 
     @property
     def closures(self) -> tuple[LoopJoint, ...]:
@@ -95,19 +99,35 @@ class Topology:
 
     def switched(self, on: Iterable[str]) -> "Topology":
         """The same tree with these switchable joints on, and no others."""
-        wanted, number = set(on), {joint.name: k for k, joint in enumerate(self.mechanism.joints)}
-        every = sorted((*self.loops, *self.off), key=lambda loop: number.get(loop.joint.name, len(number)))
+        wanted, number = set(on), {joint: k for k, joint in enumerate(self.mechanism.joints)}
+        every = sorted((*self.loops, *self.off), key=lambda loop: number.get(loop.joint, len(number)))
         off = tuple(x for x in every if x.joint.switchable and x.joint.name not in wanted)
         return replace(self, loops=tuple(x for x in every if x not in off), off=off)
 
+    def with_masks(self, locks: Iterable[int]) -> "Topology":
+        """The same tree with all closures masked, and locks on these freedoms."""
+        return replace(self, loops=(), off=(), masked=self.switched(self.switchable).loops, locks=tuple(locks))
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether parameters say what is on."""
+        return bool(self.masked or self.locks)
+
+    @property
+    def masks(self) -> dict[str, float]:
+        """Parameters that switch closures and locks, by their paths: which are on (1 or 0), and where freedoms are
+        held."""
+        on = {f"{loop.joint.name}.on": float(loop.joint.on) for loop in self.masked if loop.joint.switchable}
+        return on | {path: 0.0 for at in self.locks for path in lock_paths(at)}
+
     @cached_property
     def parameters(self) -> dict[str, float]:
-        """All numbers by their paths: of the mechanism, of joints that are there for the tree only, and of springs at
-        cuts."""
+        """All numbers by their paths: of the mechanism, of joints that are there for the tree only, of springs at cuts,
+        and of masks."""
         known = set(self.mechanism.joints)
         added = [t.joint for t in self.tree if t.joint not in known and not isinstance(t.joint, BeamJoint)]
         named = {path: x for joint in added for path, x in joint.parameters.items()}
-        return {**self.mechanism.parameters, **named, **dict(self.springs)}
+        return {**self.mechanism.parameters, **named, **dict(self.springs), **self.masks}
 
     @cached_property
     def nq(self) -> int:
@@ -200,11 +220,6 @@ def chain(parents: Sequence[int], number: int) -> tuple[int, ...]:
         found.append(number)
         number = parents[number]
     return tuple(reversed(found))
-
-
-def spring_paths(joint: Joint) -> tuple[str, str, str]:
-    """Of the numbers of a spring that holds a cut: its stiffness, its damping, and the size that turning is by."""
-    return tuple(f"{joint.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]
 
 
 def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False) -> Topology:

@@ -1,0 +1,59 @@
+"""Masked: all structures of a mechanism in one program, whose closures and locks are switched by numbers.
+
+Every closure that could be on, and every freedom that could be locked, has its rows; a factor that is 1 or 0 stands
+before each. The multipliers are those of paper 2, by recursion through subsystems, of all rows:
+
+    J I^-1 J^T lam = drift,
+
+where rows that are off, and rows that follow from others, are skipped as they are met (`Sparse`), so that no choice of
+rows is made beforehand. A row is taken to follow from others where the part of it that is across them, measured by the
+inertia, has a square of less than `SKIPPED` beside its own.
+"""
+
+from kempe.dynamics import beams, kinematics, recursions, settling
+from kempe.dynamics.held import Held, Lock, cuts_of, placed
+from kempe.dynamics.multipliers import Solution
+from kempe.dynamics.recursions import inline
+from kempe.dynamics.rows import count_of
+from kempe.dynamics.tree import Tree
+from kempe.spatial.vectors import Scalar, Vector
+from kempe.topology.paths import lock_paths
+
+SKIPPED = 1e-11
+
+
+def rows_of(tree: Tree) -> tuple[int, ...]:
+    """Numbers of all rows of closures."""
+    return tuple(range(sum(count_of(loop.joint.type) for loop in tree.topology.masked)))
+
+
+def locks_of(tree: Tree) -> list[Lock]:
+    """Of the freedoms that can be locked; their rows come after those of closures."""
+    found, first = [], len(rows_of(tree))
+    for number, at in enumerate(tree.topology.locks):
+        link = next(k for k in tree.own if tree.joints[k].v.start <= at < tree.joints[k].v.stop)
+        joint = tree.joints[link]
+        freedom = at - joint.v.start
+        on, held = (tree.values[path] for path in lock_paths(at))
+        found.append(Lock(link, freedom, at, joint.q.start + freedom, first + number, on, held))
+    return found
+
+
+def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float = 0.0) -> Solution:
+    """Accelerations, and multipliers of all rows, zero where they are off."""
+    external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
+    out = recursions.coasting(tree, q, v, inline)
+    factors = recursions.factorized(tree, *recursions.moving(tree, out, q, v, tau, external, inline), run=inline)
+    alone, motion = recursions.accelerations(tree, factors, base, inline)
+    cuts = cuts_of(tree, size, rows_of(tree), pull)
+    moving = any(each.cut.needs_velocities for each in cuts)
+    frames = placed(tree, out, v, cuts, inline, moving)
+    own = recursions.joined(beams.owned(tree, alone))
+    held = Held(tree, factors, frames, motion, cuts, inline, base, locks_of(tree), own, SKIPPED)
+    lam = held.gicm.solve(held.drift)
+    return Solution(held.accelerations(lam), lam, recursions.joined(factors.pivots), held.gicm.fit)
+
+
+def project(tree: Tree, q: Vector, v: Vector, size: Scalar) -> tuple[Vector, Vector, Scalar]:
+    """q and v on the loops and locks that are on, and the largest residual left."""
+    return settling.project(tree, q, v, size, rows_of(tree), inline, locks_of(tree), SKIPPED)

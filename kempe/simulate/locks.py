@@ -1,0 +1,46 @@
+"""Locks: limits of joints that hold as long as something presses against them, and let go where it would pull."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from kempe.model.coordinates import Limit
+from kempe.model.model import Model
+from kempe.topology.paths import lock_paths
+
+
+@dataclass(frozen=True)
+class Lock:
+    """One limit of a freedom; sign: 1 for an upper one, -1 for a lower one."""
+
+    limit: Limit
+    value: float
+    sign: float
+
+    @property
+    def name(self) -> str:
+        """As structures have it."""
+        return f"{self.limit.name} at its {'upper' if self.sign > 0 else 'lower'} limit"
+
+
+def locks_of(model: Model) -> tuple[Lock, ...]:
+    """All limits that can be met."""
+    every = (Lock(x, value, sign) for x in model.limits for value, sign in ((x.low, -1.0), (x.high, 1.0)))
+    return tuple(lock for lock in every if abs(lock.value) < inf)
+
+
+def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[float, ...]:
+    """The parameters of a masked model that say what is on."""
+    values = {f"{name}.on": float(name in on) for name in masked.topology.switchable}
+    values |= dict.fromkeys((path for at in masked.topology.locks for path in lock_paths(at)), 0.0)
+    for lock in locks:
+        if lock.name in on:
+            is_on, at = lock_paths(lock.limit.v)
+            values[is_on], values[at] = 1.0, lock.value
+    return tuple(values[path] for path in masked.topology.masks)
+
+
+def beyond(model: Model, locks: tuple[Lock, ...], q: np.ndarray) -> list[str]:
+    """Limits that a state is beyond."""
+    return [lock.name for lock in locks if lock.sign * (q[lock.limit.q] - lock.value) > 0]

@@ -1,0 +1,13 @@
+"""Paths of the numbers that a topology adds to those of its mechanism."""
+
+from kempe.mechanism.mechanism import Joint
+
+
+def lock_paths(at: int) -> tuple[str, str]:
+    """Of the numbers of a lock on a freedom of the tree: whether it is on, and the coordinate it holds."""
+    return f"lock.{at}.on", f"lock.{at}.at"
+
+
+def spring_paths(joint: Joint) -> tuple[str, str, str]:
+    """Of the numbers of a spring that holds a cut: its stiffness, its damping, and the size that turning is by."""
+    return tuple(f"{joint.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]
