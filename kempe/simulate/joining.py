@@ -11,6 +11,7 @@ so that the energy lost is that of the velocity the impulses Lam take away. Noth
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,13 +56,13 @@ class Constraints:
     p: np.ndarray | None = None
     stay: bool = True  # whether loops that cannot be switched are among them
 
-    @property
+    @cached_property
     def active(self) -> np.ndarray:
         """Of all loops, those that are on."""
         joints = (loop.joint for loop in self.whole.topology.loops)
         return np.array([x.name in self.on or (self.stay and not x.switchable) for x in joints], dtype=bool)
 
-    @property
+    @cached_property
     def rows(self) -> np.ndarray:
         """Of all rows of loops, theirs."""
         return np.repeat(self.active, [count_of(loop.joint.type) for loop in self.whole.topology.loops])

@@ -9,6 +9,8 @@ from kempe.model.coordinates import Limit
 from kempe.model.model import Model
 from kempe.topology.paths import lock_paths
 
+NEAR = 1e-10  # rad or m, and per second: what is at a limit, or at rest there
+
 
 @dataclass(frozen=True)
 class Lock:
@@ -41,6 +43,11 @@ def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[f
     return tuple(values[path] for path in masked.topology.masks)
 
 
-def beyond(model: Model, locks: tuple[Lock, ...], q: np.ndarray) -> list[str]:
-    """Limits that a state is beyond."""
-    return [lock.name for lock in locks if lock.sign * (q[lock.limit.q] - lock.value) > 0]
+def pressed(locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[str]:
+    """Limits that are not locked, but that something moves, or presses, against."""
+    found = []
+    for lock in locks:
+        beyond, rate, push = (lock.sign * x for x in (q[lock.limit.q] - lock.value, v[lock.limit.v], a[lock.limit.v]))
+        if lock.name not in on and beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > 0)):
+            found.append(lock.name)
+    return found

@@ -19,6 +19,7 @@ from kempe.simulate.asked import check, limits_of, method_of, output_times, stab
 from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import Event
+from kempe.simulate.locks import pressed
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import joined_rows, settled
 from kempe.simulate.stops import Stops, limit_met
@@ -126,7 +127,7 @@ class _Run:
     def _go(self, bar: Progress) -> None:
         while self.outcome is None:
             stretch = self.stretch
-            due = self._due(stretch.machine.t)
+            due = self._due(stretch.machine.t) or self._pressed() or stretch.at_once()
             if not due:
                 self.structures.look(stretch.structure.on, stretch.machine.q, stretch.p, self.times)
                 stretch.go(bar, min([self.plan.end, *(t for t, _, _ in self.times)]))
@@ -141,13 +142,24 @@ class _Run:
         self.times = [entry for entry in self.times if entry[0] > t]
         return due
 
+    def _pressed(self) -> dict[str, bool]:
+        """Limits that a stretch begins at, and that have to lock at once."""
+        machine, locks = self.stretch.machine, self.structures.locks
+        if not locks:
+            return {}
+        a = machine.system.main(machine.t, machine.q, machine.v, machine.z, machine.outside, machine.p, machine.scales)[
+            1
+        ]
+        return dict.fromkeys(pressed(locks, self.stretch.structure.on, machine.q, machine.v, a), True)
+
     def _switch(self, asked: Mapping[str, bool]) -> None:
         """Goes on in another structure, from the state that it takes."""
         old, t, nq = self.stretch, self.stretch.machine.t, self.model.nq
         old.asked, asked = {}, self._within_reach(asked)
         if not asked:
             return
-        old.note()
+        if old.begun:
+            old.note()
         begin, on = old.close(), self.structures.switched(old.structure.on, asked)
         q, v = begin.y[:nq].copy(), begin.y[nq : nq + self.model.nv].copy()
         report = Switched(t, asked, ())
@@ -167,7 +179,6 @@ class _Run:
             if joint not in old.told:
                 self.journal.occurrences.append(Occurrence(name, t, tuple(q.tolist()), tuple(v.tolist())))
         self.stretch = Stretch(new, self.plan, begin, self.journal)
-        self.stretch.note()
         if sum(each.t == t for each in self.switched) > AGAIN:
             self.outcome = ending(self.model, self.stretch.machine, REPEATED, self.plan.end, ", ".join(asked))
 

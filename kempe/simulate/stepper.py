@@ -1,6 +1,6 @@
 """Stepper: fixed steps one at a time, for control and learning loops, of one mechanism or of many at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -17,6 +17,7 @@ from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.choices import WEAK, best_at
 from kempe.simulate.drive import efforts
+from kempe.simulate.joining import Constraints, joined
 from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops, no_events
 from kempe.simulate.system import Setting, System, system
@@ -57,9 +58,9 @@ class Stepper:
         self.p = model.parameters(p)
         q, v = _starts(model, state, batch)
         self.batch = len(q) if q.ndim == 2 else None
-        # One choice of generalized coordinates for all, chosen anew, one by one, for those it does not suit.
         self._choice = np.full(q.shape[:-1], 0)
-        self._choices: list[Choice | None] = [model.choice if model.topology.loops else None]
+        self._use(model)
+        self._model_first = model
         q, v = self._on_manifold(q, v)
         self._first = q.copy(), v.copy()
         self.q, self.v = q, v
@@ -77,6 +78,27 @@ class Stepper:
         self.q, self.v, self.z = found[:3]
         self.t = np.asarray(self.t + self.dt)
         return self.state
+
+    def switch(self, joints: Mapping[str, bool]) -> State:
+        """Switches joints on (True) or off (False), of all in the batch; loops that are switched on are closed, and a
+        plastic impulse makes velocities consistent."""
+        old, new = self.model, self.model.switched(joints)
+        on, p = frozenset(new.topology.on), self.p if old.p_names else None
+        if on - set(old.topology.on):
+            holds = Constraints(old.structures.whole(old), on, (), p)
+            states = zip(np.atleast_2d(self.q), np.atleast_2d(self.v), strict=True)
+            found = [joined(holds, lambda: new, q, v) for q, v in states]
+            self.q = np.array([x.q for x in found]).reshape(self.q.shape)
+            self.v = np.array([x.v for x in found]).reshape(self.v.shape)
+        self._use(new)
+        return self.state
+
+    def _use(self, model: Model) -> None:
+        """Goes on with a model. One choice of generalized coordinates for all, chosen anew, one by one, for those it
+        does not suit."""
+        self.model = model
+        self._choices: list[Choice | None] = [model.choice if model.topology.loops else None]
+        self._choice = np.zeros_like(self._choice)
 
     def _stepped(self, number: int, rows, given: np.ndarray) -> list[np.ndarray]:
         """q, v, z after a step, and the least fitness in it, of some of the batch, by one of the choices."""
@@ -154,7 +176,10 @@ class Stepper:
         return np.isfinite(self.q).all(axis=-1) & np.isfinite(self.v).all(axis=-1)
 
     def reset(self, mask=None, state: State | None = None) -> State:
-        """Puts all, or those of the batch where `mask` is true, back to where they started, or into a state."""
+        """Puts all, or those of the batch where `mask` is true, back to where they started, or into a state; all at
+        once go back to the structure they started in, too."""
+        if mask is None and state is None:
+            self._use(self._model_first)
         q, v = self._first if state is None else self._on_manifold(state.q, state.v)
         if mask is None or self.batch is None:
             chosen = ... if mask is None or bool(np.all(mask)) else None

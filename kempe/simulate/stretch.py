@@ -157,11 +157,14 @@ class Stretch:
         self.outcome: Outcome | None = None
         self.asked: dict[str, bool] = {}
         self.told: set[str] = set()  # joints of which events say that they are switched
-        self.closed = False
+        self.begun = self.closed = False
 
     def go(self, bar: Progress, until: float) -> None:
         """Until a time, or whatever comes first; what Python raises in a controller is raised where it was."""
+        self.begun = True
         try:
+            if self.journal.log and self.plan.output is not None:
+                self.note()
             self._go(bar, until)
         except BaseException:
             self.outcome = self._ended(None)
@@ -197,9 +200,6 @@ class Stretch:
             until = min(self._sample() if self.journal.samples < 0 else self._next_sample(), end)
         if self.plan.output is None:
             self.note()
-        for number in self._met():
-            if self._happened(number):
-                return
         while not self.asked:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
             how = machine.advance(until, self._steps(budget))
@@ -289,20 +289,22 @@ class Stretch:
         on = self.structure.on
         self.asked |= {name: bool(wanted) for name, wanted in joints.items() if bool(wanted) != (name in on)}
 
-    def _met(self) -> list[int]:
-        """Events that have happened where the stretch begins."""
+    def at_once(self) -> dict[str, bool]:
+        """Joints that have to be switched before anything moves; events that say so are noted."""
         if not any(event.at_once for event in self.events):
-            return []
+            return {}
         values = self.machine.expressions()
-        return [k for k, event in enumerate(self.events) if event.at_once and values[k] > 0]
+        for number, event in enumerate(self.events):
+            if event.at_once and values[number] > 0:
+                self._noted(event)
+                self._act(number, event)
+        return self.asked
 
     def _happened(self, number: int) -> bool:
         """Notes an event and does what it asks for; whether the stretch ends."""
         machine, journal = self.machine, self.journal
         event = self.events[number]
-        journal.occurrences.append(
-            Occurrence(event.name, machine.t, tuple(machine.q.tolist()), tuple(machine.v.tolist()))
-        )
+        self._noted(event)
         if event.action == STOP:
             self.outcome = self._ended(at.EVENT, event.name)
             return True
@@ -321,6 +323,11 @@ class Stretch:
             return True
         journal.acted[event.name] = machine.t
         return stop
+
+    def _noted(self, event: Event) -> None:
+        machine = self.machine
+        state = tuple(machine.q.tolist()), tuple(machine.v.tolist())
+        self.journal.occurrences.append(Occurrence(event.name, machine.t, *state))
 
     def _act(self, number: int, event: Event) -> bool:
         """Has an action change things; whether it asks for the end."""

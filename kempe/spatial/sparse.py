@@ -5,7 +5,7 @@ is next, which fills in little. Every step is a function of arrays, called throu
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from kempe.spatial.vectors import Scalar, Vector, array, is_zero, larger, sqrt, where_less
 
 Run = Callable[..., Any]
+NOTHING = 1e-22  # entry of the diagonal beside the largest, where rows vanish but for rounding
 
 
 class Sparse:
@@ -31,7 +32,10 @@ class Sparse:
         """`entries` by row and column; `groups`: the rows, each once; `skips`: what is left of an entry of the
         diagonal, beside itself, at which its row is skipped, none if zero."""
         self.entries, self._run = dict(entries), run
-        step = partial(eliminate, skips=skips) if skips else eliminate
+        step = eliminate
+        if skips:
+            largest = reduce(larger, (entries.get((row, row), 0.0) for group in groups for row in group), 0.0)
+            step = partial(eliminate, skips=skips, least=NOTHING * largest)
         left = {(max(at), min(at)): x for at, x in entries.items()}
         beside: dict[int, set[int]] = {row: set() for group in groups for row in group}
         for i, j in left:
@@ -83,10 +87,13 @@ def _objects(values) -> np.ndarray:
 # ---- steps -----------------------------------------------------------------------------------------------
 
 
-def eliminate(_, diagonal: Vector, lower: Vector, shrunk: Vector, skips: float = 0.0) -> tuple[Vector, ...]:
+def eliminate(
+    _, diagonal: Vector, lower: Vector, shrunk: Vector, skips: float = 0.0, least: Scalar = 0.0
+) -> tuple[Vector, ...]:
     """Eliminates a group of rows from the lower half of a matrix that begins with them, row by row.
 
     diagonal: entries of the group's rows as they were given; shrunk: the most that one of them has shrunk so far.
+    skips: what is left of an entry beside itself where its row is skipped; least: what is nothing beside others.
     Returns the pivots and their inverses, the factors below them, column by column, the lower half that is left, and
     the most again.
     """
@@ -97,7 +104,7 @@ def eliminate(_, diagonal: Vector, lower: Vector, shrunk: Vector, skips: float =
     for k, begun in enumerate(diagonal):
         pivots.append(work[k, k])
         if skips:
-            kept = where_less(skips * begun, work[k, k], work[k, k], np.inf)
+            kept = where_less(larger(skips * begun, least), work[k, k], work[k, k], np.inf)
             inverses.append(1.0 / kept)
         else:
             inverses.append(1.0 / work[k, k])

@@ -188,8 +188,8 @@ class Topology:
             around = " - ".join(loop.around)
             lines.append(f"{loop.joint.name} ({loop.joint.type.name}) closes the loop {around}: {loop.reason}")
         for loop in self.off:
-            around = " - ".join(loop.around)
-            lines.append(f"{loop.joint.name} ({loop.joint.type.name}) is off; on, it closes the loop {around}")
+            words = f"is off; on, it closes the loop {' - '.join(loop.around)}"
+            lines.append(f"{loop.joint.name} ({loop.joint.type.name}) {words}")
         for loop in self.held:
             stiffness, damping, _ = (self.parameters[path] for path in spring_paths(loop.joint))
             lines.append(
@@ -228,18 +228,18 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
     switchable = {joint for joint in mechanism.joints if joint.switchable}
     wanted = _wanted(mechanism, cut) | switchable
     graph = _graph(mechanism)
-    joined = nx.node_connected_component(graph, mechanism.ground)
-    apart = [body.name for body in mechanism.bodies if body not in joined]
+    distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
+    loosely = {body for joint in switchable for body in nx.node_connected_component(graph, joint.a.body)}
+    apart = [body.name for body in mechanism.bodies if body not in distance and body not in loosely]
     if apart:
         raise TopologyError(
             f"mechanism {mechanism.name!r}: nothing connects {', '.join(apart)} to the ground; "
             "add a joint, or m.free(...) for a body that floats"
         )
-    distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
+    distance = dict.fromkeys(mechanism.bodies, len(mechanism.bodies)) | distance
     kept = _kept(mechanism, graph, distance, wanted)
-    loose = wanted if floating else switchable
-    if loose:
-        kept = (kept - loose) | _free_joints(mechanism, kept - loose)
+    kept -= wanted if floating else switchable
+    kept |= _free_joints(mechanism, kept) if floating or switchable else set()
     for joint in wanted & kept:
         raise TopologyError(
             f"joint {joint.name!r} cannot be cut: without it, and the others that are, bodies would hang on nothing; "
