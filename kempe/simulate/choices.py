@@ -20,7 +20,7 @@ from kempe.model.model import Model
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
-from kempe.simulate.system import Setting, System, ready, system
+from kempe.simulate.system import Setting, System, compiled_choices, ready, system
 
 FADING = 0.1  # fitness at which another choice is sought
 WEAK = 0.02  # fitness below which a step is not taken
@@ -69,12 +69,21 @@ class Choices:
         choice, pivots = model.choice, pivots_at(model, model.choice, q)
         own = float(np.abs(pivots).min(initial=1.0))
         if own < FADING:
+            known = self._known_at(q)
+            if known is not None:
+                return system(model, self.setting, known), scales(model, p, known, q)
             other, fit = best_at(model, q)
             if fit < NARROW and self._on_a_freer_branch(q, p):
                 return system(model, self.setting, None), scales(model, p)
             if fit > BETTER * own:
                 choice, pivots = other, pivots_at(model, other, q)
         return system(model, self.setting, choice), scales(model, p, choice, q, pivots)
+
+    def _known_at(self, q: np.ndarray) -> Choice | None:
+        """Of choices that are compiled already, the one that fits best, if it will do to begin with."""
+        known = [choice for choice in compiled_choices(self.model, self.setting) if choice is not None]
+        fits = [fitness(self.model, choice, q) for choice in known]
+        return known[int(np.argmax(fits))] if max(fits, default=0.0) > BETTER * WEAK else None
 
     def begin(self, machine: Machine) -> None:
         """Has the machine watch."""

@@ -2,11 +2,12 @@
 
 Of all small moves s with J s = -phi the one of least s^T M s closes the loops, step by step; where they are far apart,
 they are assembled from there. Of all velocities with J v = 0, those after the impulse are the nearest in the same
-measure (Gauss): with the columns of W for what J allows,
+measure (Gauss):
 
-    v+ = W (W^T M W)^-1 W^T M v,    M (v+ - v) = J^T Lam,    T(v) - T(v+) = T(v - v+),
+    v+ = v + M^-1 J^T Lam,    J M^-1 J^T Lam = -J v,    T(v) - T(v+) = T(v - v+),
 
-so that the energy lost is that of the velocity the impulses Lam take away. Nothing else acts in no time.
+so that the energy lost is that of the velocity the impulses Lam take away. Nothing else acts in no time. Redundant
+equations leave Lam open; the least is taken.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +17,14 @@ from functools import cached_property
 import numpy as np
 
 from kempe.analyze.assembly import CLOSED
-from kempe.analyze.freedom import column_scales
 from kempe.dynamics.rows import count_of
 from kempe.errors import KempeError, NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.locks import Lock
 
-RANK = 1e-9  # singular value beside the largest, below which an equation follows from others
+RANK = 1e-12  # of J M^-1 J^T: singular value beside the largest, below which an equation follows from others
+NOTHING = 1e-22  # entry of its diagonal beside the largest, where rows vanish but for rounding
 STEPS, LONGEST = 60, 0.3  # of Newton's method, and how far anything moves in one: rad, or sizes of the mechanism
 
 
@@ -91,19 +92,18 @@ def joined(holds: Constraints, structure: Callable[[], Model], q: np.ndarray, v:
     if gap > CLOSED * whole.equations.closure_size:
         q = closed(holds, structure, q)
     rows, inertia = holds.at(q)[1], whole.mass_matrix(q, p=p)
-    allowed, _ = _spaces(whole, rows)
-    after = allowed @ _least(allowed.T @ inertia @ allowed, allowed.T @ inertia @ v)
-    change = after - v
-    effort = np.linalg.lstsq(rows.T, inertia @ change, rcond=RANK)[0]
+    effort, change = _least(rows, inertia, -rows @ v)
+    more, rest = _least(rows, inertia, -rows @ (v + change))  # what rounding has left
+    effort, change = effort + more, change + rest
     lam, count = np.zeros(len(holds.rows)), len(effort) - len(holds.locks)
     lam[holds.rows] = effort[:count]
-    rest = np.zeros(whole.nv)
-    wrenches = whole.call("joint_wrenches", q, rest, change, lam, p=p)
-    wrenches = wrenches - whole.call("joint_wrenches", q, rest, rest, 0 * lam, p=p)
+    still = np.zeros(whole.nv)
+    wrenches = whole.call("joint_wrenches", q, still, change, lam, p=p)
+    wrenches = wrenches - whole.call("joint_wrenches", q, still, still, 0 * lam, p=p)
     named = dict(zip(whole.joint_names, wrenches, strict=True))
     moved = float(sum(whole.energy(q, v, p=p)) - before)
     lost = 0.5 * float(change @ inertia @ change)
-    return Joined(q, after, gap, lost, moved, {n: w for n, w in named.items() if w.any()}, effort[count:])
+    return Joined(q, v + change, gap, lost, moved, {n: w for n, w in named.items() if w.any()}, effort[count:])
 
 
 def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) -> np.ndarray:
@@ -116,11 +116,8 @@ def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) ->
             if upright:
                 return q
             break
-        inertia = whole.mass_matrix(q, p=p)
-        allowed, back = _spaces(whole, rows)
-        step = -back @ phi
-        step -= allowed @ _least(allowed.T @ inertia @ allowed, allowed.T @ inertia @ step)
-        q = whole.integrate(q, step * min(1.0, far / np.abs(step).max(initial=1e-300)))
+        step = _least(rows, whole.mass_matrix(q, p=p), -phi)[1]
+        q = _moved(whole, q, step * min(1.0, far / np.abs(step).max(initial=1e-300)), p)
     if p is None and not holds.locks:
         try:
             return structure().assemble(near=State(whole, start, np.zeros(whole.nv))).q
@@ -132,15 +129,24 @@ def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) ->
     )
 
 
-def _least(inertia: np.ndarray, momenta: np.ndarray) -> np.ndarray:
-    """Velocities with these momenta; the least, along freedoms without inertia."""
-    return np.linalg.lstsq(inertia, momenta, rcond=1e-13)[0]
+def _moved(model: Model, q: np.ndarray, step: np.ndarray, p) -> np.ndarray:
+    """q after a small move, to first order, on its manifold."""
+    q = q + model.rates(q, step, p=p)
+    for t in model.topology.tree:
+        if len(t.joint.type.q_names) != len(t.joint.type.v_names):
+            turn = q[t.q.start : t.q.start + 4]
+            turn /= np.sqrt(turn @ turn)
+    return q
 
 
-def _spaces(model: Model, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What rows allow, as columns, and their inverse of least length."""
-    scale = column_scales(model)
-    left, sizes, right = np.linalg.svd(rows * scale)
-    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
-    back = scale[:, None] * (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
-    return scale[:, None] * right[rank:].T, back
+def _least(rows: np.ndarray, inertia: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Efforts along rows, and the velocities x they give a mechanism at rest, with J x as wanted, or as near as can
+    be."""
+    try:
+        carried = np.linalg.solve(inertia, rows.T)
+    except np.linalg.LinAlgError:  # bodies without inertia, that other joints carry along
+        carried = np.linalg.lstsq(inertia, rows.T, rcond=None)[0]
+    gicm = rows @ carried
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(gicm), NOTHING * gicm.max(initial=1e-300)))
+    efforts = scale * np.linalg.lstsq(gicm * np.outer(scale, scale), scale * wanted, rcond=RANK)[0]
+    return efforts, carried @ efforts

@@ -9,6 +9,7 @@ from kempe.model.coordinates import Limit
 from kempe.model.model import Model
 from kempe.topology.paths import lock_paths
 
+SLIGHT = 1e-8  # of the largest acceleration
 NEAR = 1e-10  # rad or m, and per second: what is at a limit, or at rest there
 
 
@@ -45,9 +46,9 @@ def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[f
 
 def pressed(locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[str]:
     """Limits that are not locked, but that something moves, or presses, against."""
-    found = []
+    found, slight = [], SLIGHT * np.abs(a).max(initial=0.0)  # what is left where a lock has just let go
     for lock in locks:
         beyond, rate, push = (lock.sign * x for x in (q[lock.limit.q] - lock.value, v[lock.limit.v], a[lock.limit.v]))
-        if lock.name not in on and beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > 0)):
+        if lock.name not in on and beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > slight)):
             found.append(lock.name)
     return found

@@ -139,9 +139,12 @@ def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
 
 def _stop_inertias(model: Model) -> np.ndarray:
     """The largest inertia that a freedom with limits has, everything else free."""
+    if "stop inertias" in model.compiled:
+        return model.compiled["stop inertias"]
     found = np.zeros(len(model.limited))
     for w, inertia in _reduced_inertias(model) if len(found) else ():
         rows = w[model.limited]
         compliance = np.einsum("ki,ki->k", rows, np.linalg.solve(inertia, rows.T).T) if len(inertia) else found
         found = np.maximum(found, np.where(compliance > 0, 1.0 / np.maximum(compliance, 1e-300), 0.0))
-    return np.where(found > 0, found, 1.0)
+    model.compiled["stop inertias"] = np.where(found > 0, found, 1.0)
+    return model.compiled["stop inertias"]

@@ -84,6 +84,12 @@ def ready(model: Model, setting: Setting, choice: Choice | None) -> bool:
     return _key(model, setting, choice) in model.compiled.get("systems", {})
 
 
+def compiled_choices(model: Model, setting: Setting) -> list[Choice | None]:
+    """Choices of generalized coordinates whose systems have been compiled; None for the dense way."""
+    own = _key(model, setting, None)[0]
+    return [choice for key, choice in model.compiled.get("systems", {}) if key == own]
+
+
 def _key(model: Model, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
     return setting if model.limits else replace(setting, stops=None), choice
 
