@@ -219,6 +219,7 @@ def _over_time(panels: Callable[["Trajectory", Choice], list[Panel]], none: str 
             if k % down == down - 1 or k == len(found) - 1:
                 axes.set_xlabel("time [s]", fontsize=ink.FONT)
                 axes.tick_params(labelbottom=True)
+            _mark_structures(axes, run)
             _mark_events(axes, run, named=k % down == 0)
         return figure
 
@@ -253,6 +254,12 @@ def _draw_panel(axes: "Axes", t: np.ndarray, panel: Panel, colours: dict[str, An
         axes.axhline(limit, color="0.4", lw=0.8, ls=(0, (1, 2)), zorder=0.5)
     axes.set_ylabel(panel.label, fontsize=ink.FONT)
     ink.tidy(axes)
+
+
+def _mark_structures(axes: "Axes", run: "Trajectory") -> None:
+    """Every other structure on a darker ground."""
+    for span in run.structure[1::2]:
+        axes.axvspan(span.start, span.end, color="0.5", alpha=0.1, lw=0, zorder=0.2)
 
 
 def _mark_events(axes: "Axes", run: "Trajectory", named: bool) -> None:
@@ -342,6 +349,27 @@ def _path(run: "Trajectory", choice: Choice) -> "Figure":
     return figure
 
 
+def _structures(run: "Trajectory", choice: Choice) -> "Figure":
+    """What was on, and when: a row for every joint that can be switched, and for every limit that locks."""
+    names = run.on_names
+    if not names:
+        return ink.empty("nothing to show: no joint can be switched, and no limit locks")
+    figure = ink.figure(ink.WIDTH, max(2.0, 1.2 + 0.3 * len(names)))
+    axes = figure.subplots()
+    for row, (name, colour) in enumerate(zip(names, ink.colours(len(names)), strict=True)):
+        held = [(span.start, span.end - span.start) for span in run.structure if name in span.on]
+        axes.broken_barh(held, (row - 0.35, 0.7), color=colour, lw=0)
+    axes.set_yticks(range(len(names)), [ink.plain(name) for name in names], fontsize=ink.FONT - 1)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlim(run.start, run.end)
+    axes.set_xlabel("time [s]", fontsize=ink.FONT)
+    axes.set_title("on", fontsize=ink.FONT, color="0.4")
+    for switch in run.switches:
+        axes.axvline(switch.t, color="0.45", lw=0.6, ls=(0, (4, 2)), zorder=0.5)
+    ink.tidy(axes)
+    return figure
+
+
 def _point_name(point: Marker | Body | str) -> str:
     if isinstance(point, Marker) and point.name is None:
         return f"{point.body.name} at ({', '.join(x if isinstance(x, str) else f'{x:g}' for x in point.position)})"
@@ -363,5 +391,6 @@ KINDS: dict[str, Draw] = {
     "phase": _phase,
     "path": _path,
     "closure": _over_time(_closures),
+    "structure": _structures,
     "laws": _over_time(_of(LAW), "no control law has states"),
 }

@@ -255,8 +255,9 @@ class Trajectory:
         """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
         if np.ndim(t):
             raise StateError("run.at takes one time; run.resample(times) takes many")
-        q, v = instants.states(self, self._instants(np.array([float(t)])))
-        return State(self.model, q[0], v[0])
+        where = self._instants(np.array([float(t)]))
+        q, v = instants.states(self, where)
+        return State(structures.model_of(self.model, self.on[where.at[0]]), q[0], v[0])
 
     def resample(self, times: Iterable[float]) -> "Trajectory":
         """The run at other times of it; efforts and states of laws change along straight lines between rows."""
@@ -319,7 +320,8 @@ class Trajectory:
         return summary(self)
 
     def plot(self, what: str = "overview", path: str | Path | None = None, **options: Any) -> "Figure":
-        """A figure: overview, positions, rates, accelerations, torques, energy, power, phase, path, closure or laws.
+        """A figure: overview, positions, rates, accelerations, torques, energy, power, phase, path, closure, structure or
+        laws.
 
         Options: joints=[names], degrees=True; for a phase plot joint=, for a path point=. With `path` it is saved too.
         """

@@ -13,7 +13,7 @@ function app() {
   const world = stage(data), { times } = world, start = times[0], end = times[times.length - 1], look = data.look;
   const still = !(end > start);
   root.classList.toggle("still", still);
-  const show = { traces: true, arrows: true, joints: true, axes: false, ratio: 1, trace: [] };
+  const show = { traces: true, arrows: true, joints: true, axes: false, ratio: 1, trace: [], off: new Set() };
   let time = start, playing = false, speed = 1, dirty = true, before = 0, hovered = null, pose = null;
   const digits = still ? 2 : Math.max(2, Math.ceil(2 - Math.log10(end - start)));
   const changed = () => { dirty = true; };
@@ -52,6 +52,7 @@ function app() {
   function draw() {
     const night = theme() === "dark";
     show.trace = (night ? ["#ffc857", "#6fd6ff", "#ff8fb1"] : ["#b3541e", "#1d6fa5", "#a02860"]).map(rgb);
+    structure();
     pose = world.at(time, show, hovered);
     if (show.follow) view.moveWith(world.off(pose.places));
     const { eye, camera: lens, dots } = view.matrices();
@@ -60,6 +61,13 @@ function app() {
       ...pose, floor: ground, background: rgb(night ? "#14171c" : "#f4f5f7"),
       values: { ...sky, camera: lens, eye, dots, up: look.up, ink: rgb(night ? "#8fa0b5" : "#3c4858"), dark: night ? 1 : 0 },
     });
+  }
+  /** Which joints are on now: words for the reader, and names of those that are not drawn. */
+  function structure() {
+    if (!data.switched.length) return;
+    const [, on] = data.structure.reduce((held, span) => span[0] <= time ? span : held, data.structure[0]);
+    show.off = new Set(data.switched.filter((_, k) => !on.includes(k)));
+    byId("on").textContent = `on: ${on.map(k => data.switched[k]).join(", ") || "nothing"}`;
   }
   function resize() {
     show.ratio = Math.min(2, window.devicePixelRatio || 1);

@@ -31,7 +31,8 @@ CURVES = 12  # in a plot
 
 
 class Run(Protocol):
-    """What a page needs of a run: rows of times, coordinates, velocities and efforts, and how it ended."""
+    """What a page needs of a run: rows of times, coordinates, velocities and efforts, which joints were on when, and
+    how it ended."""
 
     @property
     def model(self) -> Model: ...  # noqa: D102
@@ -45,6 +46,10 @@ class Run(Protocol):
     def u(self) -> np.ndarray: ...  # noqa: D102
     @property
     def p(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def on_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def structure(self) -> Any: ...  # noqa: D102
     @property
     def outcome(self) -> Any: ...  # noqa: D102
     def resample(self, times: np.ndarray) -> "Run": ...  # noqa: D102
@@ -66,7 +71,8 @@ def animate(
     t, q, v, u = sampled(run)
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise ViewError(f"{Path(path).name!r}: a page is written as .html; record a browser's window for other formats")
-    seen = scene(model, q, listed(points) or tip(model), run.p)
+    whole = model.structures.whole(model) if model.topology.switchable else model  # every joint that may be on
+    seen = scene(whole, q, listed(points) or tip(model), run.p)
     panels = _panels(model, q, v, u)
     content = {
         "times": _text(t.astype("<f4")),
@@ -74,6 +80,8 @@ def animate(
         "poses": packed(_columns(seen)),
         "efforts": packed(u),
         "panels": panels,
+        "switched": list(run.on_names),
+        "structure": [[_short(span.start, 9), [run.on_names.index(x) for x in span.on]] for span in run.structure],
         **_drawn(seen),
     }
     facts = [

@@ -106,7 +106,8 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
             shapes += link_shapes(body, k, held[body], value, 0.8 * own, color)
     pin = {joint: _pin(joint, value, slim) for joint in m.joints}
     rows = {t.joint: q[:, t.q] for t in model.topology.tree}
-    for joint in m.joints:
+    off = {loop.joint for loop in model.topology.off}
+    for joint in (joint for joint in m.joints if joint not in off):
         pitch = value(f"{joint.name}.pitch") if joint.pitch is not None else 0.0
         reach = slides(joint, pitch, rows[joint]) if joint in rows else (0.0, 0.0)
         ends = seats[joint.a.body, joint.a.station], seats[joint.b.body, joint.b.station]

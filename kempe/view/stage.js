@@ -57,7 +57,7 @@ function stage(data) {
     };
     const line = (p, q, color, alpha, width) => lines.push(...p, ...q, ...color, alpha, width * show.ratio);
     for (const shape of shapes) {
-      if (shape.role === "joint" && !show.joints) continue;
+      if (shape.role === "joint" && (!show.joints || show.off.has(shape.name))) continue;
       const glow = hovered && shape.name === hovered.name && shape.role === hovered.role ? 0.6 : 0;
       instance(solids, shape.mesh, product(places[shape.body], shape.local), shape.color, glow);
     }
