@@ -7,6 +7,7 @@ from math import pi
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kempe.analyze.supports import Support
     from kempe.compiler.compose import Composer
     from kempe.compiler.count import Counts, count
     from kempe.compiler.interpret import interpret
@@ -49,6 +50,7 @@ _HOME = {
     "Sampled": "kempe.simulate.drive",
     "State": "kempe.model.state",
     "Stops": "kempe.simulate.stops",
+    "Support": "kempe.analyze.supports",
     "Switch": "kempe.simulate.switches",
     "Table": "kempe.simulate.drive",
     "Trajectory": "kempe.results.trajectory",
@@ -85,6 +87,7 @@ __all__ = [
     "Sphere",
     "State",
     "Stops",
+    "Support",
     "Switch",
     "Table",
     "Trajectory",

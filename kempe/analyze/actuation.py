@@ -35,7 +35,7 @@ def shared(model: Model, w: np.ndarray, needed: np.ndarray, strong, weights, bou
             _check_control(model, s[row], sizes[row])
         return solved[..., 0]
     root = np.sqrt(weights_of(model, weights))
-    low, high = _bounds(model, bounds)
+    low, high = bounds_of(model, bounds)
     rows = zip(s, needed, sizes, strong(), strict=True)
     return np.array([_share(model, *row, root, low, high) for row in rows])
 
@@ -59,14 +59,14 @@ def _share(
     if (slack <= 0).all():
         return least / root
     bounded = np.isfinite(slack)  # those without bounds would drown the others
-    found = _nearest(inside[bounded], slack[bounded])
+    found = nearest(inside[bounded], slack[bounded])
     if found is None:
         names = ", ".join(model.u_names)
         raise StateError(f"inverse_dynamics: no efforts of {names} within these bounds give this motion")
     return (least + idle @ found) / root
 
 
-def _nearest(g: np.ndarray, h: np.ndarray) -> np.ndarray | None:
+def nearest(g: np.ndarray, h: np.ndarray) -> np.ndarray | None:
     """The shortest x with G x >= h; None where there is none."""
     from scipy.optimize import nnls  # it takes longer to load than everything else here
 
@@ -88,7 +88,7 @@ def _why_not(model: Model, s: np.ndarray, rank: int, freedoms: int, missed: floa
     if model.nu < freedoms:
         return (
             f"inverse_dynamics: {model.mechanism.name!r} has {freedoms} freedoms and {model.nu} actuators ({names}); "
-            f"this motion would need {missed:.3g} more along directions they cannot push"
+            f"this motion would need {missed:.3g} more along directions they cannot push; synthesize(motion) says which"
         )
     return (
         f"inverse_dynamics: at this pose the actuators ({names}) control {rank} of {freedoms} freedoms, and this "
@@ -118,7 +118,8 @@ def weights_of(model: Model, weights) -> np.ndarray:
     return given
 
 
-def _bounds(model: Model, bounds) -> tuple[np.ndarray | None, np.ndarray | None]:
+def bounds_of(model: Model, bounds) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The least and the largest effort of each actuated freedom, by name or one pair for all; None where none are."""
     if bounds is None:
         return None, None
     low, high = np.full(model.nu, -np.inf), np.full(model.nu, np.inf)

@@ -22,6 +22,7 @@ FIT = 1e-2  # fitness of generalized coordinates above which compiled code is tr
 SINGULAR = 1e-6  # least singular value of J beside the largest, below which loops do not determine accelerations
 RANK = 1e-10  # the same where freedoms are held besides, and for the last rows of runs that end at a singular pose
 LEFT = 1e-12  # residual of a state that is closed
+SLIP = 1e-9  # how fast its loops may open, per second, beside its velocities
 
 
 def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
@@ -41,13 +42,12 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
 def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
     """See `Model.settle`."""
     closed_q, closed_v, left = model.call("project", q, v, p=p)
+    slip = np.abs(model.loop_slip(closed_q, closed_v, p=p)).max(axis=-1, initial=0.0)
+    # Where generalized coordinates are not fit, loops may close, but velocities be none that keep them so.
+    good = (left <= LEFT) & (slip <= SLIP * (1.0 + np.abs(v).max(axis=-1, initial=0.0)))
     if np.ndim(left) == 0:
-        return (
-            (closed_q, closed_v)
-            if left <= LEFT
-            else settle(model, np.asarray(q, dtype=float), np.asarray(v, dtype=float), p)
-        )
-    for row in np.flatnonzero(~(left <= LEFT)).tolist():
+        return (closed_q, closed_v) if good else settle(model, np.array(q, dtype=float), np.array(v, dtype=float), p)
+    for row in np.flatnonzero(~good).tolist():
         closed_q[row], closed_v[row] = settle(model, *(row_of(x, row) for x in (q, v, p)))
     return closed_q, closed_v
 

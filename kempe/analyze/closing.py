@@ -111,9 +111,9 @@ def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np
     """See `Model.close`."""
     names = tuple(values)
     known = model.compiled.setdefault("closers", {})
-    x, xdot, xddot = (np.array([float(given.get(n, 0.0)) for n in names]) for given in (values, rates_, accelerations_))
     if names not in known:
         known[names] = closer(model, names, near)
+    x, xdot, xddot = (np.array([float(given.get(n, 0.0)) for n in names]) for given in (values, rates_, accelerations_))
     q, v, a, left = known[names](near.q, x, xdot, xddot)
     if left <= CLOSED:
         return q, v, a

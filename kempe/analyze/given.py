@@ -231,7 +231,10 @@ def given(model: Model, names: tuple[str, ...], what: str = "motion") -> Given:
         at_q, at_v = slices_q.get(joint), slices_v.get(joint)
         if at_q is not None:
             if at_v is None or at_q.stop - at_q.start != at_v.stop - at_v.start:
-                raise StateError(f"{what}: the velocities of joint {joint!r} are not the rates of its coordinates")
+                raise StateError(
+                    f"{what}: the velocities of joint {joint!r} are not the rates of its coordinates; give the place "
+                    "of a body that it carries, such as 'body.x' and 'body.roll'"
+                )
             if (k is None and at_q.stop - at_q.start != 1) or (k or 0) >= at_q.stop - at_q.start:
                 raise StateError(f"{what}: joint {joint!r} has {at_q.stop - at_q.start} coordinates; give each")
             tree.append((number, at_q.start + (k or 0), at_v.start + (k or 0)))

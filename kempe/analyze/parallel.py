@@ -15,6 +15,7 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.operations import Op
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
+from kempe.errors import StateError
 from kempe.model.model import Model
 
 PROCESSORS = range(1, 9)
@@ -57,6 +58,11 @@ class Parallel:
 
 def parallel(model: Model) -> Parallel:
     """See `Model.parallel`."""
+    if model.topology.loops:
+        raise StateError(
+            f"parallel: the loops of {model.mechanism.name!r} are closed by equations, which its subsystems share; "
+            "compile it with formulation='springs', by which they move by themselves"
+        )
     function = model.casadi("forward_dynamics")
     symbols = [ca.SX.sym(n, *function.size_in(n)) for n in function.name_in()]
     vdot, parts, programs = function(*symbols), model.topology.subsystems, []

@@ -24,7 +24,7 @@ from kempe.analyze.surface import Level, Surface
 from kempe.errors import NotClosed, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.model.state import State, placed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -215,13 +215,13 @@ def _surface(model: Model, start, step: float | None, hold: Mapping) -> tuple[Su
         raise StateError(
             "workspace: hold takes a dict, such as {'A': 0.5}, or {'A': None} for where it is at the start"
         )
-    joints = [name for name in hold if name in model.cut or name in model.slices("v")]
+    joints = [name for name in hold if name in model.cut or name in model.slices("v") or placed(model, name)]
     bodies = [name for name in hold if name not in joints]
     known = [body.name for body in model.mechanism.bodies]
     for name in bodies:
         if name not in known:
             there = ", ".join((*model.v_names, *model.cut, *known))
-            raise StateError(f"workspace: hold: {name!r} is no joint or body; there are {there}")
+            raise StateError(f"workspace: hold: {name!r} is no joint, body or place; there are {there}")
     asked = {name: hold[name] for name in joints if hold[name] is not None}
     state = start if isinstance(start, State) else model.assemble({**(start or {}), **asked})
     values = {name: state[name] if hold[name] is None else hold[name] for name in joints}

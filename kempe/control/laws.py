@@ -245,7 +245,8 @@ def _all_named(model: "Model", x: np.ndarray, what: str) -> None:
     """These laws need an acceleration for every freedom, and an actuator."""
     if model.nq != model.nv:
         raise StateError(
-            f"{what}: {model.mechanism.name!r} has spherical or free joints, whose rates are no velocities"
+            f"{what}: {model.mechanism.name!r} has spherical or free joints, whose rates are no velocities; use pd for "
+            "joints that are actuated, or kp.Table(run.t, run.u) with run = model.synthesize(motion).run"
         )
     idle = [n for k, n in enumerate(model.v_names) if k not in set(model.driven.tolist())]
     if idle:

@@ -19,8 +19,9 @@ import casadi as ca
 import numpy as np
 
 from kempe.control.piecewise import CONTINUOUS, Piecewise
-from kempe.control.places import places
+from kempe.control.places import check_turning, places
 from kempe.errors import MotionError, StateError
+from kempe.spatial.quaternions import posed
 
 if TYPE_CHECKING:
     from kempe.model.model import Model
@@ -122,19 +123,27 @@ class Motion(ABC):
     def on(self, model: "Model", start: "State | None" = None, *, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and a of a whole model at one time or at many, (n, nq), (n, nv), (n, nv).
 
-        Joints that are not named stay at rest where they are in `start`, or at their neutral coordinates.
+        Joints that are not named stay at rest where they are in `start`, or at their neutral coordinates. Balls and
+        free joints move by their quaternions, of any length, and positions.
         """
-        at_q, at_v = self.places(model)
+        poses = model.poses(self.names)
+        turning = {k for columns in poses.values() for k in columns}
+        rated = [k for k in range(len(self.names)) if k not in turning]
+        at_q, at_v = places(model, tuple(self.names[k] for k in rated))
         rest = model.neutral() if start is None else start.q
         if rest.shape != (model.nq,):
             raise StateError(
                 f"motion: start has {rest.size} coordinates, the model {model.nq}; make it with model.state()"
             )
-        x, xdot, xddot = self.at(t)
-        q = np.broadcast_to(rest, (*x.shape[:-1], model.nq)).copy()
-        v, a = np.zeros((2, *x.shape[:-1], model.nv))
-        q[..., at_q], v[..., at_v], a[..., at_v] = x, xdot, xddot
-        return q, v, a
+        x, xdot, xddot = moving = tuple(np.atleast_2d(y) for y in self.at(t))
+        q = np.broadcast_to(rest, (len(x), model.nq)).copy()
+        v, a = np.zeros((2, len(x), model.nv))
+        q[:, at_q], v[:, at_v], a[:, at_v] = x[:, rated], xdot[:, rated], xddot[:, rated]
+        for name, columns in poses.items():
+            check_turning(name, x[:, columns])
+            joint = model.joint(name)
+            q[:, joint.q], v[:, joint.v], a[:, joint.v] = posed(*(y[:, columns] for y in moving))
+        return (q, v, a) if np.ndim(t) else (q[0], v[0], a[0])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.names)}; {self.begin:g} to {self.duration:g} s)"

@@ -19,6 +19,7 @@ from kempe.model.state import entry
 
 __all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
 
+UNIT = 1e-3  # how far from 1 the length of a recorded quaternion may be
 Pairs = Mapping[str, Any]  # by name: (first, last), each a number or, for joints of several coordinates, a sequence
 
 
@@ -144,10 +145,11 @@ def spline(values: Mapping[str, Any], times, ends: str = "rest") -> Motion:
     """Through given values at given times, with continuous accelerations.
 
     ends: "rest" (no rate at both ends), "natural" (no acceleration), "periodic" (the same value, rate and acceleration
-    at both), "free" (the outer two pieces at each end are one cubic).
+    at both), "free" (the outer two pieces at each end are one cubic). Quaternions of key frames keep to the sign that
+    is nearer to the one before.
     """
     times = _times(times, "spline")
-    names, points = _entries(values, len(times), "spline", f"{len(times)} values, one for each time")
+    names, points = _entries(_nearer(values), len(times), "spline", f"{len(times)} values, one for each time")
     return Polynomial(names, Piecewise.cubic(times, points, ends))
 
 
@@ -163,6 +165,9 @@ def recorded(
     Without `smoothing`, a cubic spline through every sample: its accelerations amplify noise by one over the square of
     the sampling time. With it, the curve with the least sum of squared distances + smoothing * integral of the squared
     acceleration: what swings faster than f hertz is damped, (2 pi f)^4 = 1 / (smoothing * sampling time).
+
+    Values of balls and free joints are rows of a quaternion w, x, y, z, and of a position after it; a quaternion keeps
+    to the sign that is nearer to the one before.
     """
     if hasattr(times, "t"):
         if names is None or values is not None:
@@ -171,7 +176,8 @@ def recorded(
     elif values is None or names is not None:
         raise MotionError("recorded: give times and values by name, recorded(times, {'A': values})")
     times = _times(times, "recorded")
-    entries, points = _entries(values, len(times), "recorded", f"{len(times)} values, one for each time")
+    takes = f"{len(times)} values, one for each time"
+    entries, points = _entries(_nearer(values), len(times), "recorded", takes)
     if smoothing is None:
         return Polynomial(entries, Piecewise.cubic(times, points))
     if len(times) < 5:
@@ -231,6 +237,26 @@ def _entries(values: Mapping[str, Any], count: int, what: str, takes: str) -> tu
         names += [name] if given.ndim == 1 else [f"{name}[{k}]" for k in range(given.shape[1])]
         columns.append(given.reshape(count, -1))
     return tuple(names), np.concatenate(columns, axis=1)
+
+
+def _nearer(values: Any) -> Any:
+    """The same, with rows of four or seven numbers that begin with a quaternion of length 1 in the signs that bring
+    each nearest to the one before: a rotation has two quaternions, and a recording may change between them."""
+    if not isinstance(values, Mapping):
+        return values
+    out = dict(values)
+    for name, value in values.items():
+        try:
+            rows = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            continue  # whoever reads the entries says what they should be
+        if rows.ndim == 2 and rows.shape[1] in (4, 7):
+            turns = rows[:, :4]
+            if np.allclose(np.linalg.norm(turns, axis=1), 1.0, rtol=0.0, atol=UNIT):
+                flips = np.where((turns[1:] * turns[:-1]).sum(axis=1) < 0, -1.0, 1.0)
+                turns[1:] *= np.cumprod(flips)[:, None]
+                out[name] = rows
+    return out
 
 
 def _filled(given: Pairs | None, names: tuple[str, ...], what: str) -> np.ndarray:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from kempe.model.model import Model
     from kempe.topology.tree import TreeJoint
 
+SHORT = 0.5  # length of a quaternion below which it passes by zero; halfway between two of nearer signs it has 0.7
+
 
 def places(model: "Model", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """The index of every name in q and in v, (k,) each."""
@@ -59,5 +61,14 @@ def _check_rates(t: "TreeJoint") -> None:
     if kind.q_names != kind.v_names:
         raise StateError(
             f"motion: the velocities of {kind.name} joint {t.joint.name!r} are not the rates of its coordinates; "
-            "put hinges and sliders in its place, or make q, v and a yourself"
+            "put hinges and sliders in its place"
+        )
+
+
+def check_turning(name: str, x: np.ndarray) -> None:
+    """Refuses quaternions (n, 4..) that pass by zero."""
+    if (np.linalg.norm(x[:, :4], axis=1) < SHORT).any():
+        raise StateError(
+            f"motion: the quaternion of joint {name!r} comes near zero between two values of it, which have opposite "
+            "signs; give -w, -x, -y, -z for one of them, which is the same rotation"
         )

@@ -26,8 +26,8 @@ from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_
 class Cut:
     """A closure as a step sees it: which of its rows are kept, and moves from the frames of its links to its own.
 
-    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed. on: 0 where the cut is
-    switched off, and its rows ask for nothing.
+    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed. own: whether its rows are
+    in the axes of the joint. on: 0 where the cut is switched off, and its rows ask for nothing.
     """
 
     kind: type[JointKind]
@@ -36,6 +36,7 @@ class Cut:
     b: Moves
     size: Scalar
     pull: float
+    own: bool
     on: Scalar = 1.0
 
     @property
@@ -77,7 +78,8 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
         count = 6 - len(loop.joint.type.v_names)
         numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
         on = tree.values.get(f"{loop.joint.name}.on", 1.0)
-        cut = Cut(loop.joint.type, tuple(rows[n] - first for n in numbers), a.moves, b.moves, size, pull, on)
+        kept = tuple(rows[n] - first for n in numbers)
+        cut = Cut(loop.joint.type, kept, a.moves, b.moves, size, pull, loop.carried, on)
         found.append(PlacedCut(cut, (a.link, b.link), numbers))
         first += count
     return found
@@ -225,7 +227,7 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
     is closed, and where it is not, this is what `loops.drift` says of their accelerations.
     """
     a, b = Frame(*states[:4]), Frame(*states[6:10])
-    loop = loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b))
+    loop = loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b), cut.own)
     motions = acceleration_along(cut.a, a.omega, *states[4:6]), acceleration_along(cut.b, b.omega, *states[10:])
     drift = loops.drift(loop, *motions, cut.size)
     if cut.pull:

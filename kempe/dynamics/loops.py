@@ -10,6 +10,9 @@ b is
 Where `closure` has residuals in the joint's own axes with exact derivatives everywhere, these rows hold at closed
 states: places that are held in all three directions, and turns that are locked, are written in world axes, and b's axes
 are taken for a's where they agree. Both span the same rows there, and Newton's method converges with either.
+
+A loop that hangs on a body which turns in space, as one on a satellite, has its rows in the axes of a instead: which of
+them are redundant would change with the body's attitude otherwise.
 """
 
 from dataclasses import dataclass
@@ -30,11 +33,12 @@ WORLD = np.eye(3)
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A closure at a state: the frames it joins, the joints of the tree on either side of it, and where its frames
-    are."""
+    are. own: whether its rows are in the axes of a."""
 
     kind: type[JointKind]
     a: Frame
     b: Frame
+    own: bool
     on_a: tuple[int, ...] = ()
     on_b: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
@@ -48,13 +52,13 @@ def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
         above_a, above_b = (tree.chain(end.link)[::-1] for end in ends)
         on_a, on_b = (tuple(k for k in x if k not in y) for x, y in ((above_a, above_b), (above_b, above_a)))
         a, b = (at_place(found, end) for end in ends)
-        out.append(Loop(loop.joint.type, a, b, on_a, on_b, tuple(ends)))
+        out.append(Loop(loop.joint.type, a, b, loop.carried, on_a, on_b, tuple(ends)))
     return out
 
 
 def wrenches(loop: Loop, size: Scalar, own: bool = False) -> list[tuple[Vector, Vector]]:
     """n and f of every row, at the origin of b; `own`: in the axes of the joint, as `closure` has them."""
-    rows, a, b = ROWS[loop.kind], loop.a.rotation, loop.b.rotation
+    rows, a, b, own = ROWS[loop.kind], loop.a.rotation, loop.b.rotation, own or loop.own
     axes = WORLD if len(rows.places) == 3 and not own else a.T
     found = [(zeros(3), axes[i] / size) for i in rows.places]
     if rows.locked:
@@ -70,13 +74,13 @@ def residual(loop: Loop, size: Scalar) -> list[Scalar]:
     """phi of one closure, in the axes of its rows."""
     rows, a, b = ROWS[loop.kind], loop.a.rotation, loop.b.rotation
     away = loop.b.position - loop.a.position
-    axes = WORLD if len(rows.places) == 3 else a.T
+    axes = WORLD if len(rows.places) == 3 and not loop.own else a.T
     found = [dot(axes[i], away) / size for i in rows.places]
     if rows.locked:
         turn = zeros(3)
         for k in range(3):
             turn = turn + 0.5 * cross(a[:, k], b[:, k])
-        found += [*turn]
+        found += [*(a.T @ turn if loop.own else turn)]
     return found + [dot(a[:, i], b[:, j]) for i, j in rows.entries]
 
 
@@ -124,7 +128,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
     spin = spin_b - spin_a
     out: list[Scalar] = []
     if len(rows.places) == 3:
-        out += [-x / size for x in moved]
+        out += [-x / size for x in (a.rotation.T @ moved if loop.own else moved)]
     elif rows.places:
         # In a's axes, which turn: p'' less what is not relative to them.
         away = b.position - a.position
@@ -133,7 +137,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
         seen = seen - 2.0 * cross(spin_a, rate)
         out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
     if rows.locked:
-        out += [-x for x in turned]
+        out += [-x for x in (a.rotation.T @ turned if loop.own else turned)]
     elif loop.kind is Universal:
         x, y = a.rotation[:, 0], b.rotation[:, 1]
         normal = cross(y, x)

@@ -99,7 +99,7 @@ def less(_, v: Vector, change: Vector) -> tuple[Vector]:
 def gap(cut: Cut, rotation_a: Matrix, position_a, rotation_b: Matrix, position_b, most: Vector) -> tuple[Vector, ...]:
     """The residual of a cut in the rows that are kept, and the largest so far of all its rows and others."""
     a, b = Frame(rotation_a, position_a, zeros(3), zeros(3)), Frame(rotation_b, position_b, zeros(3), zeros(3))
-    found = loops.residual(loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b)), cut.size)
+    found = loops.residual(loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b), cut.own), cut.size)
     found = found if is_one(cut.on) else [cut.on * x for x in found]
     worst = most[0]
     for x in found:
@@ -109,7 +109,7 @@ def gap(cut: Cut, rotation_a: Matrix, position_a, rotation_b: Matrix, position_b
 
 def slip(cut: Cut, *states) -> tuple[Vector]:
     """J v of a cut in the rows that are kept."""
-    loop = loops.Loop(cut.kind, frame_along(cut.a, Frame(*states[:4])), frame_along(cut.b, Frame(*states[4:])))
+    loop = loops.Loop(cut.kind, frame_along(cut.a, Frame(*states[:4])), frame_along(cut.b, Frame(*states[4:])), cut.own)
     found = loops.slipping(loop, cut.size)
     found = found if is_one(cut.on) else [cut.on * x for x in found]
     return (array(found[row] for row in cut.rows),)

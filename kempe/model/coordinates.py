@@ -1,6 +1,6 @@
 """Coordinates: the layout of q, v and u of a model by name, and the manifold q lives on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from kempe.errors import StateError
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import JointKind
-from kempe.model.state import State, by_name
+from kempe.model.state import State, by_name, entry
 from kempe.topology.tree import Topology, TreeJoint
 
 
@@ -136,6 +136,27 @@ class Coordinates:
         names = self.q_names if which == "q" else self.v_names
         single = {name: slice(k, k + 1) for k, name in enumerate(names)}
         return single | {name: getattr(t, which) for name, t in self._joints.items()}
+
+    def poses(self, names: Sequence[str], what: str = "motion") -> dict[str, list[int]]:
+        """Of named single coordinates ("root[0]", or "root.w"), those of balls and free joints of the tree: by joint,
+        where its coordinates are among the names. Their rates are no velocities, so a joint has all of them or none."""
+        found: dict[str, dict[int, int]] = {}
+        for number, name in enumerate(names):
+            joint, k = entry(name)
+            if joint not in self._joints and name in self.q_names:
+                at = self.q_names.index(name)
+                joint = next(n for n, t in self._joints.items() if t.q.start <= at < t.q.stop)
+                k = at - self._joints[joint].q.start
+            if k is not None and any(t.joint.name == joint for t, _ in self._curved):
+                found.setdefault(joint, {})[k] = number
+        for joint, numbers in found.items():
+            takes = self._joints[joint].joint.type.q_names
+            if sorted(numbers) != list(range(len(takes))):
+                raise StateError(
+                    f"{what}: {self._joints[joint].joint.type.name} joint {joint!r} moves as a whole; give all of "
+                    f"{', '.join(takes)}, as columns of values by its name"
+                )
+        return {joint: [numbers[k] for k in sorted(numbers)] for joint, numbers in found.items()}
 
     def parameters(self, values=None) -> np.ndarray:
         """Values of the parameters that are inputs (in the order of `p_names`), from numbers or a dict by path; the

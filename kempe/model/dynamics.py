@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kempe.analyze.subsystems import Inverse
     from kempe.control.motion import Motion
     from kempe.dynamics.partition import Choice
+    from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.tuning import Tuning
     from kempe.topology.subsystems import Subsystems
@@ -122,6 +123,24 @@ class Dynamics(Loops, ABC):
                 "not actuated; generalized_forces gives what every freedom would need"
             )
         return full[..., self.driven]
+
+    def synthesize(self, motion: "Motion", *, start: State | None = None, output=0.01, supports=(), support: str = "qp",
+                   weights=None, bounds=None, forces: float = 1.0, residual: float | None = None,
+                   p=None) -> "Synthesis":  # fmt: skip
+        """What a recorded or key-framed motion takes where not all freedoms are actuated, as of a figure that floats:
+        efforts, forces of supports, and the residual wrench on its root that nothing can make. The motion is brought
+        onto the loops with the least change; `docs/synthesis.md` has it all.
+
+        supports: `kp.Support`s, points of bodies that press on the ground, at times.
+        support: "qp", by which they push within friction and efforts keep `bounds`; or "minimum", the least squares.
+        weights, bounds: of efforts, as for `inverse_dynamics`. forces: what a square of a support's force, times the
+        mechanism's size, costs beside that of an effort. residual: the same of what is missing; it is least at any
+        price unless given.
+        """
+        from kempe.simulate.synthesis import Wishes, synthesize
+
+        wishes = Wishes(support, weights, bounds, forces, residual)
+        return synthesize(self, motion, start, output, supports, wishes, p)  # type: ignore[arg-type]
 
     @cached_property
     def subsystems(self) -> "Subsystems":

@@ -164,9 +164,10 @@ class Loops(Coordinates, ABC):
         """Where a point of a mechanism with two freedoms can go from `start`, joint limits kept, with singular curves.
 
         point: a marker, a body, or "rod.end". start: a state, or values for `assemble`. step: between states, in
-        radians or in sizes of the mechanism, over all joints. hold: joints and their values, or bodies and their
-        rotations (a matrix, or an angle about z), None for what they are at the start. mode: "start" keeps to what is
-        reached without a parallel singular pose. plane: of the picture, such as "xz". most: states at most (200000).
+        radians or in sizes of the mechanism, over all joints. hold: joints, or places such as "base.x", and their
+        values, or bodies and their rotations (a matrix, or an angle about z), None for what they are at the start.
+        mode: "start" keeps to what is reached without a parallel singular pose. plane: of the picture, such as "xz".
+        most: states at most (200000).
         """
         from kempe.analyze.workspace import workspace
 

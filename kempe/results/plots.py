@@ -358,12 +358,12 @@ def _structures(run: "Trajectory", choice: Choice) -> "Figure":
     axes = figure.subplots()
     for row, (name, colour) in enumerate(zip(names, ink.colours(len(names)), strict=True)):
         held = [(span.start, span.end - span.start) for span in run.structure if name in span.on]
-        axes.broken_barh(held, (row - 0.35, 0.7), color=colour, lw=0)
+        axes.broken_barh(held, (row - 0.35, 0.7), color=colour, lw=0, zorder=2)
     axes.set_yticks(range(len(names)), [ink.plain(name) for name in names], fontsize=ink.FONT - 1)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(run.start, run.end)
     axes.set_xlabel("time [s]", fontsize=ink.FONT)
-    axes.set_title("on", fontsize=ink.FONT, color="0.4")
+    axes.set_title("when each is on", fontsize=ink.FONT, color="0.4")
     for switch in run.switches:
         axes.axvline(switch.t, color="0.45", lw=0.6, ls=(0, (4, 2)), zorder=0.5)
     ink.tidy(axes)

@@ -320,8 +320,8 @@ class Trajectory:
         return summary(self)
 
     def plot(self, what: str = "overview", path: str | Path | None = None, **options: Any) -> "Figure":
-        """A figure: overview, positions, rates, accelerations, torques, energy, power, phase, path, closure, structure or
-        laws.
+        """A figure: overview, positions, rates, accelerations, torques, energy, power, phase, path, closure, laws or
+        structure.
 
         Options: joints=[names], degrees=True; for a phase plot joint=, for a path point=. With `path` it is saved too.
         """

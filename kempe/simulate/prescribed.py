@@ -16,7 +16,7 @@ from kempe.simulate.following import Followed, Follower
 
 def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:
     """See `Model.motion`."""
-    t = _instants(motion, output, "motion")
+    t = instants(motion, output, "motion")
     found = _followed(model, motion, start, t, None, dynamics=False)
     done = Outcome(FINISHED, float(t[-1]), (), f"{t[-1]:g} s of motion, without efforts")
     return Trajectory(model, t, found.q, found.v, found.a, np.full((len(t), model.nu), np.nan), outcome=done)
@@ -24,7 +24,7 @@ def kinematic(model: Model, motion: Motion, start: State | None, output) -> Traj
 
 def prescribed(model: Model, motion: Motion, start: State | None, output, p, weights, bounds) -> Trajectory:
     """See `Model.inverse_dynamics`."""
-    t = _instants(motion, output, "inverse_dynamics")
+    t = instants(motion, output, "inverse_dynamics")
     found = _followed(model, motion, start, t, p, dynamics=bool(model.topology.loops))
     moving = found.q, found.v, found.a, p
     if found.dynamics is not None:
@@ -43,7 +43,8 @@ def _followed(model: Model, motion: Motion, start: State | None, t: np.ndarray, 
     return Follower(way, dynamics).rows(t, way.begin(t[0], start))
 
 
-def _instants(motion: Motion, output, what: str) -> np.ndarray:
+def instants(motion: Motion, output, what: str) -> np.ndarray:
+    """The times of a motion's rows; refuses motions without end."""
     if not isinstance(motion, Motion):
         raise StateError(f"{what} takes a motion such as kp.motions.cycloidal(...), not {type(motion).__name__}")
     if not np.isfinite(motion.duration):

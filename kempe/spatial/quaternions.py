@@ -1,4 +1,4 @@
-"""Unit quaternions w, x, y, z: to matrices, products, rates, steps on the sphere."""
+"""Unit quaternions w, x, y, z: to matrices, products, rates, steps on the sphere, what a recorded one turns by."""
 
 import math
 
@@ -80,3 +80,31 @@ def screw_matrix(turn: np.ndarray) -> np.ndarray:
     else:
         first, second = (1 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
     return np.eye(3) + first * k + second * k @ k
+
+
+def posed(x: np.ndarray, rate: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates, velocities and accelerations of a ball (4 columns) or a free joint (7) that moves as the columns of
+    x do, with their rates and second derivatives, (n, 4 or 7): the quaternion may have any length but zero; floats.
+
+    With x = |x| q, omega = 2 Im(x* x') / |x|^2; of its derivative x*' x' is real, and drops out.
+    """
+    square = (x[:, :4] ** 2).sum(axis=1, keepdims=True)
+    growth = (x[:, :4] * rate[:, :4]).sum(axis=1, keepdims=True) / square
+    omega = 2 * _beside(x, rate) / square
+    alpha = 2 * _beside(x, second) / square - 2 * growth * omega
+    q = np.hstack([x[:, :4] / np.sqrt(square), x[:, 4:]])
+    if x.shape[1] == 4:
+        return q, omega, alpha
+    velocity, acceleration = (_turned_back(q, y[:, 4:]) for y in (rate, second))
+    return q, np.hstack([omega, velocity]), np.hstack([alpha, acceleration - np.cross(omega, velocity)])
+
+
+def _beside(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The vector part of x* y, row by row."""
+    return x[:, :1] * y[:, 1:4] - y[:, :1] * x[:, 1:4] - np.cross(x[:, 1:4], y[:, 1:4])
+
+
+def _turned_back(q: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """R^T y, row by row."""
+    across = np.cross(q[:, 1:4], y)
+    return y - 2 * q[:, :1] * across + 2 * np.cross(q[:, 1:4], across)

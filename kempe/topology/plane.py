@@ -1,16 +1,22 @@
-"""Whether a mechanism moves in a plane, by the directions of its joints' axes alone.
+"""Whether a mechanism moves in a plane, by the directions of its joints' axes alone; whether loops turn in space.
 
 A plane has one normal. It is the same direction on both sides of a joint, seen in the axes of its markers: hinges and
 planar joints turn about it, sliders go across it, welds keep it. So one hinge gives it for all bodies, and every joint
 must agree, and beams bend across it.
 """
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import networkx as nx
 import numpy as np
 
 from kempe.mechanism.bodies import Body
-from kempe.mechanism.joints import Fixed, Planar, Prismatic, Revolute
+from kempe.mechanism.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from kempe.mechanism.mechanism import Joint, Mechanism
+
+if TYPE_CHECKING:
+    from kempe.topology.tree import LoopJoint, Topology
 
 CLOSE = 1e-9  # of unit vectors
 
@@ -30,6 +36,23 @@ def in_plane(mechanism: Mechanism) -> bool:
     bent = ((body, along) for body in mechanism.bodies if body.beam is not None for along in body.beam.integrals.plane)
     across = all(abs(normals[body][1 + along]) < CLOSE for body, along in bent)
     return across and all(_agrees(joint, normals) for joint in mechanism.joints)
+
+
+def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
+    """The loops, with those marked as carried that hang on a body which can turn, and not in a plane with all others:
+    both ends of the joint that closes such a loop are carried by that body."""
+    floats = any(t.joint.type is Free for t in found.tree)  # where switched joints leave a body to itself, too
+    if not found.loops or (in_plane(found.mechanism) and not floats):
+        return found.loops
+    kinds, out = {joint.name: joint.type for joint in found.mechanism.joints}, []
+    for loop in found.loops:
+        above_a, above_b = (found.chain(found.parent_of[x.body]) for x in (loop.joint.a, loop.joint.b))
+        turns = sum(found.tree[k].joint.type.units.count("rad") for k in above_a if k in above_b)
+        # A ball's three equations are redundant in a plane only; in space, behind one hinge, world axes are shorter.
+        others = [kinds[name] for name in loop.around if name in kinds and name != loop.joint.name]
+        spatial = loop.joint.type is Spherical and any(kind.units.count("rad") > 1 for kind in others)
+        out.append(replace(loop, carried=turns > spatial))
+    return tuple(out)
 
 
 def _axis(joint: Joint) -> np.ndarray:

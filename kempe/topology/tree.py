@@ -33,6 +33,7 @@ from kempe.mechanism.joints import Fixed, Free
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, stays, together, work
 from kempe.topology.paths import lock_paths, spring_paths
+from kempe.topology.plane import marked
 from kempe.topology.subsystems import Subsystems, subsystems
 
 
@@ -55,12 +56,13 @@ class TreeJoint:
 @dataclass(frozen=True, eq=False)
 class LoopJoint:
     """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself.
-    asked: whether the user wanted it."""
+    asked: whether the user wanted it. carried: whether it turns in space with a body: its rows keep to its axes."""
 
     joint: Joint
     reason: str
     around: tuple[str, ...]
     asked: bool = False
+    carried: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +262,7 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
             tree, weld = _body_cut(tree, joint, distance)
             loops.append(LoopJoint(weld, _body_reason(joint, weld), around))
     found = Topology(mechanism, tree, tuple(loops))
-    return found.switched(joint.name for joint in switchable if joint.on)
+    return replace(found, loops=marked(found)).switched(joint.name for joint in switchable if joint.on)
 
 
 def _wanted(mechanism: Mechanism, cut: Iterable[str]) -> set[Joint]:
@@ -304,9 +306,8 @@ def _body_cut(
 
 def _body_reason(joint: Joint, weld: Joint) -> str:
     body = weld.a.body.name
-    return (
-        f"every joint of the loop must stay in the tree ({joint.name} {stays(joint)}), so {body} is cut in two halves"
-    )
+    must = f"every joint of the loop must stay in the tree ({joint.name} {stays(joint)})"
+    return f"{must}, so {body} is cut in two halves"
 
 
 def _graph(mechanism: Mechanism) -> nx.MultiGraph:
@@ -382,8 +383,7 @@ def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
 
 
 def _reason(joint: Joint, distance: dict[Body, int]) -> str:
-    rows = 6 - len(joint.type.v_names)
-    steps = min(distance[joint.a.body], distance[joint.b.body])
+    rows, steps = 6 - len(joint.type.v_names), min(distance[joint.a.body], distance[joint.b.body])
     return (
         f"it gives {rows} closure equations, carries nothing that needs a coordinate, "
         f"and lies {_count(steps, 'joint')} from the ground"

@@ -412,7 +412,7 @@ def test_too_few_actuators_are_told():
         (five_bar, "nothing", {}, "there is no body 'nothing'"),
         (five_bar, "left lower", {"step": -1.0}, "step is -1"),
         (five_bar, "left lower", {"mode": "some"}, "mode is 'all' or 'start'"),
-        (five_bar, "left lower", {"hold": {"knee": 1.0}}, "'knee' is no joint or body"),
+        (five_bar, "left lower", {"hold": {"knee": 1.0}}, "'knee' is no joint, body or place"),
         (five_bar, "left lower", {"hold": ["left"]}, "hold takes a dict"),
         (five_bar, "left lower", {"most": 100}, "more than 100 states"),
         (lambda: gantry(x=None), "two", {"most": 2000}, "X may slide without end"),

@@ -375,13 +375,41 @@ def test_on_a_model_the_named_joints_move_and_the_others_stay(model):
         ({"table": ((0, 0), (1, 1))}, "takes 3 numbers .* not 2"),
         ({"slew": ((0, 0), (1, 1))}, "revolute joint 'slew' takes 1 numbers, not 2"),
         ({"slew": ((0,), (1,)), "slide.angle": (0, 1), "slide": ((0, 0), (1, 1))}, "are the same coordinate; keep one"),
-        ({"ball": ((1, 0, 0, 0), (0, 1, 0, 0))}, "spherical joint 'ball' are not the rates .* put hinges"),
-        ({"ball.x": (0, 1)}, "spherical joint 'ball' are not the rates"),
+        ({"ball": ((1, 0, 0, 0), (-1, 0, 0, 0))}, "quaternion of joint 'ball' comes near zero .* opposite signs"),
+        ({"ball.x": (0, 1)}, "spherical joint 'ball' moves as a whole; give all of w, x, y, z"),
     ],
 )
 def test_a_motion_that_does_not_fit_a_model_says_so(model, values, message):
     with pytest.raises(StateError, match=message):
         motions.quintic(values, 1).on(model, t=0.5)
+
+
+def test_recorded_quaternions_turn_a_ball_and_a_free_joint_as_their_rates_say():
+    """Signs that jump and lengths that are not 1 do no harm; rates of coordinates are derivatives of coordinates."""
+    m = kp.Mechanism("two bodies")
+    one, other = (m.box(name, size=(0.1, 0.2, 0.3), mass=1.0) for name in ("one", "other"))
+    m.free("float", m.ground.at(0, 0, 0), one.at(0, 0, 0))
+    m.spherical("ball", one.at(0, 0, 1), other.at(0, 0, 0))
+    floating = m.compile()
+    times = np.linspace(0, 2, 41)
+    turns = np.stack([np.cos(times), 0.6 * np.sin(times), 0.8 * np.sin(times), 0 * times], axis=1)
+    flipped = turns * np.where(np.arange(41) % 3 == 0, -1.0, 1.0)[:, None]
+    poses = np.hstack([flipped, np.stack([times, times**2, np.sin(times)], axis=1)])
+    motion = motions.recorded(times, {"float": poses, "ball": 1.0005 * flipped})
+    t, step = np.linspace(0.1, 1.9, 37), 1e-4
+    q, v, a = motion.on(floating, t=t)
+    (before, v0, _), (after, v1, _) = (motion.on(floating, t=t + h) for h in (-step, step))
+    assert np.allclose(floating.rates(q, v), (after - before) / (2 * step), atol=1e-6)
+    assert np.allclose(a, (v1 - v0) / (2 * step), atol=1e-5)
+    # about a fixed axis by 2 rad/s, and a place whose velocity is known
+    assert np.allclose(v[:, 6:9], [1.2, 1.6, 0.0], atol=1e-4)
+    rotation = floating.pose("one", q)[0]
+    assert np.allclose(
+        np.einsum("nij,nj->ni", rotation, v[:, 3:6]), np.stack([t**0, 2 * t, np.cos(t)], axis=1), atol=1e-4
+    )
+    assert np.allclose(
+        floating.acceleration("one", q, v, a)[:, 3:], np.stack([0 * t, 2 + 0 * t, -np.sin(t)], axis=1), atol=1e-2
+    )
 
 
 def test_a_start_of_another_model_is_refused(model):

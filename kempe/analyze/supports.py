@@ -1,0 +1,95 @@
+"""Supports: points of bodies that press on the ground, or on a wall, and rub against it, at times."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kempe.errors import StateError
+from kempe.mechanism.bodies import Body, Marker
+from kempe.model.model import Model
+
+Point = Marker | Body | str
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """A body pressed on something that does not move, at one point or at several, as those of a sole.
+
+    points: a marker, a body (at its origin) or a name such as "foot.heel"; or several of them.
+    normal: where the ground pushes to, in world axes. friction: the largest force along the ground beside the one
+        across it, infinite where nothing slides; 0 where it is smooth.
+    during: when it acts: (from, to) in seconds, several such pairs, or a truth for every row; always unless given.
+    name: how it is called; else as its points are.
+    """
+
+    points: Point | Sequence[Point]
+    normal: Iterable[float] = (0.0, 0.0, 1.0)
+    friction: float = 0.5
+    during: Any = None
+    name: str = ""
+
+    def __post_init__(self):
+        """Checks numbers, and brings them into one form."""
+        several = [self.points] if isinstance(self.points, Point) else list(self.points)
+        if not several or not all(isinstance(point, Point) for point in several):
+            raise StateError(f"support: points are markers, bodies or names such as 'foot.heel', not {self.points!r}")
+        normal = np.array(list(self.normal), dtype=float)
+        if normal.shape != (3,) or not np.isfinite(normal).all() or not normal.any():
+            raise StateError(f"support: normal is {self.normal!r}; it takes three numbers, where the ground pushes to")
+        if not self.friction >= 0:
+            raise StateError(f"support: friction is {self.friction!r}; it takes a number from 0, or math.inf")
+        named = ", ".join(p if isinstance(p, str) else p.name if isinstance(p, Body) else str(p) for p in several)
+        for name, value in (("points", tuple(several)), ("normal", normal / np.linalg.norm(normal))):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "name", self.name or named)
+
+    @property
+    def axes(self) -> np.ndarray:
+        """The normal, and two directions along the ground, as rows."""
+        normal = np.asarray(self.normal)
+        along = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
+        along /= np.linalg.norm(along)
+        return np.stack([normal, along, np.cross(normal, along)])
+
+    def acts(self, t: np.ndarray) -> np.ndarray:
+        """In which rows, (n,)."""
+        if self.during is None:
+            return np.ones(len(t), dtype=bool)
+        given = np.asarray(self.during)
+        if given.dtype == bool and given.shape == t.shape:
+            return given
+        pairs = np.atleast_2d(np.asarray(self.during, dtype=float))
+        if given.dtype == bool or pairs.ndim != 2 or pairs.shape[1] != 2 or not (pairs[:, 0] <= pairs[:, 1]).all():
+            raise StateError(
+                f"support {self.name!r}: during takes (from, to) in seconds, several of them, or {len(t)} truths, one "
+                "for every row"
+            )
+        return np.any((t[:, None] >= pairs[:, 0]) & (t[:, None] <= pairs[:, 1]), axis=1)
+
+    def jacobians(self, model: Model, q: np.ndarray, p) -> np.ndarray:
+        """By which the speeds of its points along its axes follow from v, (n, points, 3, nv)."""
+        found = [_velocities(model, model.marker(point), q, p) for point in self.points]  # type: ignore[union-attr]
+        return np.einsum("ij,npjv->npiv", self.axes, np.stack(found, axis=1))
+
+    @property
+    def inside(self) -> np.ndarray:
+        """G: forces of a point along the axes that it can bear have G f >= 0; a pyramid within the cone of friction."""
+        push = np.array([[1.0, 0.0, 0.0]])
+        if self.friction == math.inf:
+            return push
+        edge = self.friction / math.sqrt(2.0)
+        sides = [(edge, s, 0.0) for s in (1.0, -1.0)] + [(edge, 0.0, s) for s in (1.0, -1.0)]
+        return np.vstack([push, sides])
+
+
+def _velocities(model: Model, point: Marker, q: np.ndarray, p) -> np.ndarray:
+    """By which a point's velocity follows from v, (n, 3, nv): from that of its body's origin, so that all points of a
+    rigid body share one kernel."""
+    if point.body.beam is not None or any(isinstance(x, str) for x in point.position):
+        return model.jacobian(point, q, p=p)[:, 3:]
+    twist = model.jacobian(point.body, q, p=p)
+    lever = model.pose(point.body, q, p=p)[0] @ np.array(point.position, dtype=float)
+    return twist[:, 3:] + np.cross(twist[:, :3], lever[:, :, None], axis=1)
