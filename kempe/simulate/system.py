@@ -9,7 +9,7 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
-from kempe.dynamics import loops
+from kempe.dynamics import loops, masked
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.kinematics import frames, rates
 from kempe.dynamics.partition import Choice, normalized
@@ -152,6 +152,8 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
     def whole(t, q, v, z, w, p, c):
         given = efforts(t, q, v, z, w, p, c)
         tree = equations.tree(from_sx(p))
+        if model.topology.locks:
+            given |= {"stops": _locked(model, tree, q, v, given["tau"])}
         vdot, pivots = map(to_sx, equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"])))
         found = {**given, **finish(q, v, pivots, c, p), "vdot": vdot}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
@@ -168,6 +170,14 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
         trace(watch, {"q": model.nq}, name="watch") if rows else None,
         trace(finish, rest, {"qdot": model.nq, "health": (), "fit": ()}, name="finish"),
     )
+
+
+def _locked(model: Model, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
+    """What locks exert along every freedom that has limits."""
+    locks = model.topology.locks
+    lam = masked.forward(tree, from_sx(q), from_sx(v), from_sx(tau), model.equations.closure_size).lam
+    held = dict(zip(locks, lam[len(lam) - len(locks) :], strict=True))
+    return ca.vertcat(ca.SX(0, 1), *(ca.SX(held.get(at, 0.0)) for at in model.limited.tolist()))
 
 
 def _dense_program(model: Model, setting: Setting) -> Program:

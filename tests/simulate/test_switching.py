@@ -362,6 +362,7 @@ def test_limits_that_lock_hold_and_let_go_where_they_would_pull():
             pushes = (model.mass_matrix(run.q[k]) @ wanted + model.bias(run.q[k], run.v[k])) if locked else ()
             for name, limit in locked:
                 held += 1
+                assert run.stop(limit.name)[k] == pytest.approx(pushes[limit.v], abs=1e-8)
                 assert (pushes[limit.v] > 0) == ("lower" in name) or abs(pushes[limit.v]) < 1e-6
     assert held > 10
 
@@ -377,6 +378,22 @@ def test_locks_and_loops_together():
     assert run["D"].max() < -1.7 + 1e-9
     assert run.closure.max() < 1e-12
     assert any("limit" in name for span in run.structure for name in span.on)
+    # What all joints exert, with the lock's effort among them, balances every body: the ground's share is the rest.
+    pulls = sum(_force_on_ground(model, run, name) for name in ("A", "D"))
+    mass, weight = 3.0, np.array([0.0, -9.81 * 3.0, 0.0])
+    step = 1e-5
+    for span in run.structure:
+        for k in range(span.rows.start + 2, span.rows.stop - 2, 7):
+            q, v, a = run.q[k], run.v[k], run.a[k]
+            later, sooner = (model.momentum(model.integrate(q, x * v), v + x * a)[1] for x in (step, -step))
+            np.testing.assert_allclose((later - sooner) / (2 * step), weight - pulls[k], atol=1e-4 * mass * 9.81)
+
+
+def _force_on_ground(model, run, name) -> np.ndarray:
+    """Of a joint whose second body hangs on the ground, in world axes (n, 3)."""
+    joint = next(joint for joint in model.mechanism.joints if joint.name == name)
+    rotation = model.pose(joint.b, run.q)[0]
+    return -np.einsum("nij,nj->ni", rotation, run.reaction(name)[:, 3:])
 
 
 def test_implicit_steps_switch_with_programs_of_their_own():
