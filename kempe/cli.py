@@ -81,19 +81,21 @@ def run(
     near: Annotated[list[str] | None, typer.Option(help="How loops shall close: near D=70deg.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="Start rates: A=2.0.")] = None,
     torque: Annotated[list[str] | None, typer.Option(help="Constant efforts: A=1.5.")] = None,
+    on: Annotated[list[str] | None, typer.Option(help="Times at which joints are switched on: grip=0.5,2.")] = None,
+    off: Annotated[list[str] | None, typer.Option(help="Times at which joints are switched off.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Of the error in a step.")] = None,
     method: Annotated[str | None, typer.Option(help="dop853, dopri5, radau, rk4 or euler.")] = None,
     step: Annotated[float | None, typer.Option(help="Step size of rk4 and euler, in seconds.")] = None,
     output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
-    limits: Annotated[str | None, typer.Option(help="Joint limits: stops, events or ignore.")] = None,
+    limits: Annotated[str | None, typer.Option(help="Joint limits: stops, locks, events or ignore.")] = None,
     singular: Annotated[str | None, typer.Option(help="At singular poses: stop or cross.")] = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """Run a mechanism; data, plots, pictures and a page to look at go into a folder.
 
-    A gallery name makes its default run, unless --state, --near, --rate or --torque are given. Loops are closed first.
-    The exit code is 1 where a run broke off: singular, step too small, or numbers that are not finite.
+    A gallery name makes its default run, unless --state, --near, --rate, --torque, --on or --off are given. Loops are closed first.
+    The exit code is 1 where a run broke off: singular, step too small, not closed, or numbers that are not finite.
     """
     from kempe.commands import run as command
     from kempe.commands.subject import subject
@@ -102,8 +104,8 @@ def run(
     given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
     given["singular"] = singular
     options = tuple((name, value) for name, value in given.items() if value is not None)
-    start, nearby, rates, efforts = (tuple(words or ()) for words in (state, near, rate, torque))
-    wishes = command.Wishes(duration, start, nearby, rates, efforts, options)
+    words = (tuple(given or ()) for given in (state, near, rate, torque, on, off))
+    wishes = command.Wishes(duration, *words, options)
     done = command.run(found, folder or found.folder, wishes)
     if as_json:
         _print_json(command.as_json(done))

@@ -16,6 +16,7 @@ from kempe.mechanism.bodies import Body
 from kempe.model.model import Model
 from kempe.model.state import PLACE, State
 from kempe.results.trajectory import Trajectory
+from kempe.simulate.switches import Switch
 from kempe.whole import write_whole
 
 # Units a number may have, with what they measure; a number alone is in SI units.
@@ -32,12 +33,14 @@ class Wishes:
     near: tuple[str, ...] = ()
     rates: tuple[str, ...] = ()
     torque: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def own(self) -> bool:
         """Whether the run is to start or be driven otherwise than the gallery's."""
-        return bool(self.state or self.near or self.rates or self.torque)
+        return bool(self.state or self.near or self.rates or self.torque or self.on or self.off)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,13 @@ def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
         return subject.entry.run(model, duration, **options)
     torque = assignments(wishes.torque, "--torque", {}) or None
     duration = 5.0 if wishes.duration is None else wishes.duration
-    return model.simulate(begin(subject, model, wishes), duration, torque=torque, **options)
+    return model.simulate(begin(subject, model, wishes), duration, torque=torque, switches=switches(wishes), **options)
+
+
+def switches(wishes: Wishes) -> list[Switch]:
+    """Joints that are switched by the clock."""
+    on, off = assignments(wishes.on, "--on", {}), assignments(wishes.off, "--off", {})
+    return [Switch(name, on=on.get(name), off=off.get(name)) for name in {**on, **off}]
 
 
 def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
@@ -145,6 +154,9 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     for kind in ("overview", "power") if known else ("overview",):
         found.plot(kind, folder / f"{kind}.png")
         files.append(folder / f"{kind}.png")
+    if len(found.structure) > 1:
+        found.plot("structure", folder / "structure.png")
+        files.append(folder / "structure.png")
     files.append(found.strip(folder / "strip.png", points=points))
     files.append(found.animate(folder / "index.html", points=points))
     files.append(write_whole(folder / "summary.txt", found.summary() + "\n"))

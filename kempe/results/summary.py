@@ -35,7 +35,7 @@ def summary(run: "Trajectory") -> str:
         named = zip(run.model.p_names, np.atleast_2d(run.p).T, strict=True)
         facts.insert(1, ("parameters", ", ".join(f"{name} = {_span(x)}" for name, x in named)))
     lines = [f"{name:<10} {_one_line(text)}" for name, text in facts]
-    return "\n".join([*lines, *_ranges(run), *_events(run)])
+    return "\n".join([*lines, *_ranges(run), *_switches(run), *_events(run)])
 
 
 def _span(values: np.ndarray) -> str:
@@ -84,6 +84,13 @@ def _ranges(run: "Trajectory") -> list[str]:
         low, high = f"{column.values.min():.5g}", f"{column.values.max():.5g}"
         lines.append(f"  {_one_line(column.of):<{width}}  {low:>11} .. {high:<11} {column.unit}".rstrip())
     return lines + _more(len(shown), "coordinates")
+
+
+def _switches(run: "Trajectory") -> list[str]:
+    if len(run.structure) == 1:
+        return []
+    lines = [f"  {_one_line(str(x))}" for x in (*run.structure, *run.switches)]
+    return ["structure", *lines[:LISTED], *_more(len(lines), "lines")]
 
 
 def _events(run: "Trajectory") -> list[str]:
