@@ -94,7 +94,8 @@ def run(
 ) -> None:
     """Run a mechanism; data, plots, pictures and a page to look at go into a folder.
 
-    A gallery name makes its default run, unless --state, --near, --rate, --torque, --on or --off are given. Loops are closed first.
+    A gallery name makes its default run, unless --state, --near, --rate, --torque, --on or --off are given. Loops are
+    closed first.
     The exit code is 1 where a run broke off: singular, step too small, not closed, or numbers that are not finite.
     """
     from kempe.commands import run as command

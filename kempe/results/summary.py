@@ -49,9 +49,13 @@ def energy_kept(run: "Trajectory") -> str:
         return "efforts are not known"
     power, energy = run.power, run.energy
     if not (power.actuators.any() or power.dampers.any() or power.loads.any() or power.stops.any()):
-        drift = np.abs(energy.total - energy.total[0]).max()
+        drift = max(np.abs(energy.total[x.rows] - energy.total[x.rows.start]).max() for x in run.structure)
         scale = max(energy.kinetic.max(), np.ptp(energy.potential))
-        return f"total kept to {drift:.2g} J" + (f", {drift / scale:.1e} of the largest exchanged" if scale > 0 else "")
+        taken = sum(switch.lost - switch.moved for switch in run.switches)
+        words = f"total kept to {drift:.2g} J" + (
+            f" between switches, which took {taken:.4g} J" if run.switches else ""
+        )
+        return words + (f", {drift / scale:.1e} of the largest exchanged" if scale > 0 else "")
     off, scale = np.abs(power.imbalance).max(), np.abs([power.energy_rate, power.supplied]).max()
     part = f", {off / scale:.1e} of the largest power" if scale > 0 else ""
     change = energy.total[-1] - energy.total[0]
