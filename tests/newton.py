@@ -146,9 +146,11 @@ class Bodies:
         for body, numbers in zip(m.bodies, model.body_poses(state.q, p=p), strict=True):
             self.poses[body.name] = numbers[:9].reshape(3, 3), numbers[9:]
         self.number = {body.name: 6 * k for k, body in enumerate(m.bodies)}
-        self.q = {j.name: np.atleast_1d(state[j.name]) if j.type.q_names else np.zeros(0) for j in m.joints}
-        self.v = {j.name: np.atleast_1d(state.rate(j.name)) if j.type.v_names else np.zeros(0) for j in m.joints}
-        self.joints = [screws(joint, self.poses, self.values, self.size) for joint in m.joints]
+        off = {loop.joint for loop in model.topology.off}  # switched off
+        joints = [joint for joint in m.joints if joint not in off]
+        self.q = {j.name: np.atleast_1d(state[j.name]) if j.type.q_names else np.zeros(0) for j in joints}
+        self.v = {j.name: np.atleast_1d(state.rate(j.name)) if j.type.v_names else np.zeros(0) for j in joints}
+        self.joints = [screws(joint, self.poses, self.values, self.size) for joint in joints]
         self.twists = self._twists()
 
     def _twists(self) -> dict[str, np.ndarray]:

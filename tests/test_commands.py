@@ -205,7 +205,7 @@ def test_singular_poses_end_a_run_or_are_crossed(folder):
         (("run", "puma", "--near", "joint1=1"), "--near says how loops shall close"),
         (("run", "n-four-bar", "--singular", "jump"), "it takes 'stop' or 'cross'"),
         (("run", "broken.yaml"), "broken.yaml, line 2"),
-        (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 1, 2, 4, 5"),
+        (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 1, 2, 3, 4, 5"),
         (("counts", "."), "."),
     ],
 )

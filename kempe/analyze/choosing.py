@@ -13,11 +13,14 @@ from kempe.analyze.elimination import NOTHING, fill, independent_columns, order,
 from kempe.analyze.freedom import assembled_samples
 from kempe.analyze.matrices import Entries, part, row_norms, rows_at
 from kempe.dynamics.partition import Choice
+from kempe.errors import Singular
+from kempe.mechanism.joints import Free
 from kempe.model.model import Model
 
 SPARING = 1.0, 0.5, 0.0
 PASSIVE = 0.7  # how much passive joints are preferred as dependent ones
 BENT = 0.05  # the same for joints beside beams: what bends goes its own way
+FLOATS = 0.05  # the same for bodies that float, which are heavy beside what holds them; tried both ways
 SMALL = 1e-4  # rows of J this small beside the largest at all samples are looked at elsewhere
 EXISTS = 1e-12  # entries of J larger than this are worked on
 TREES = 4  # states of the tree at which that is done
@@ -66,9 +69,14 @@ def _anywhere(model: Model) -> np.ndarray:
 
 def choose(model: Model) -> Choice:
     """The choice to begin with: fit at as many sampled states as can be, and short."""
-    scales = scales_of(model)
-    found = dict.fromkeys(choose_at(model, q, x) for q in scales.samples for x in sparings(model))
+    scales, floats = scales_of(model), (1.0, FLOATS) if _floating(model) else (1.0,)
+    found = dict.fromkeys(choose_at(model, q, x, y) for q in scales.samples for x in sparings(model) for y in floats)
     candidates = [choice for choice in found if len(choice.rows) == model.nv - model.dof]  # not of singular poses
+    if not candidates:
+        raise Singular(
+            f"every closed state of {model.mechanism.name!r} that was found is singular, so that no generalized "
+            "coordinates can be chosen; give it sizes, or joints, with which its loops close elsewhere too"
+        )
     worth = [np.mean([min(fitness(model, choice, q), FIT) for q in scales.samples]) for choice in candidates]
     fit = [choice for choice, value in zip(candidates, worth, strict=True) if value >= GOOD * max(worth)]
     return min(fit, key=lambda choice: _fill(model, choice))
@@ -79,10 +87,16 @@ def sparings(model: Model) -> tuple[float, ...]:
     return tuple(x for x in SPARING if x or not model.loops_repeat)
 
 
-def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0) -> Choice:
+def _floating(model: Model) -> list[int]:
+    """Velocities of bodies that float."""
+    return [k for t in model.topology.tree if t.joint.type is Free for k in range(t.v.start, t.v.stop)]
+
+
+def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float = 1.0) -> Choice:
     """Which velocities depend on the others at a state, and rows and columns in the order of elimination.
 
-    sparing: how much velocities that few loops feel are preferred as dependent ones, which keeps J_S sparse.
+    sparing: how much velocities that few loops feel are preferred as dependent ones, which keeps J_S sparse; floats:
+    how much those of bodies that float are, beside others.
     """
     scales = scales_of(model)
     # Rows that vanish, as all that keep a loop in its plane do, are left out.
@@ -94,6 +108,7 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0) -> Choice:
     weight = (felt.min(initial=1) / felt) ** sparing
     weight[model.driven] *= PASSIVE
     weight[model.bending] *= BENT
+    weight[_floating(model)] *= floats
     if model.formulation == "denoc":  # its coordinates are the actuated ones, whether they are good here or not
         dependent = np.setdiff1d(np.arange(model.nv), model.driven)
     else:

@@ -18,10 +18,11 @@ from kempe.analyze.seats import Seat, seat
 from kempe.dynamics.rows import ROWS
 from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.flexible import BeamJoint
-from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.mechanism import Joint
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.spatial.moves import relative_pose
+from kempe.topology.tree import Topology
 
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
@@ -97,10 +98,10 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     return Mobility(
         m.name,
         freedom,
-        gruebler(m),
+        gruebler(model.topology),
         _redundant(model, names, matrix, rank),
         undetermined,
-        tuple(joint.name for joint in m.joints if joint.name not in touched),
+        tuple(joint.name for joint in holding(model.topology) if joint.name not in touched),
         tuple(_loners(model, general)) if model.topology.loops else (),
         model.nu,
         controlled,
@@ -108,10 +109,17 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     )
 
 
-def gruebler(mechanism: Mechanism) -> int:
-    """Freedom by counting: six a body, the coordinates of beams, less what each joint takes."""
-    bending = sum(sum(body.beam.counts) for body in mechanism.bodies if body.beam is not None)
-    return 6 * len(mechanism.bodies) + bending - sum(6 - len(joint.type.v_names) for joint in mechanism.joints)
+def holding(topology: Topology) -> list[Joint]:
+    """Joints of the mechanism that are not switched off."""
+    off = {loop.joint for loop in topology.off}
+    return [joint for joint in topology.mechanism.joints if joint not in off]
+
+
+def gruebler(topology: Topology) -> int:
+    """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes."""
+    bodies = topology.mechanism.bodies
+    bending = sum(sum(body.beam.counts) for body in bodies if body.beam is not None)
+    return 6 * len(bodies) + bending - sum(6 - len(joint.type.v_names) for joint in holding(topology))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +154,9 @@ class Held:
 
 def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
     """All directions that joints hold at a state; all six of those whose actuators are at rest."""
-    m, poses, found = model.mechanism, _poses(model, q, p), []
+    poses, found = _poses(model, q, p), []
     values = _values(model, p)
-    for joint in m.joints:
+    for joint in holding(model.topology):
         seats = [seat(model, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
         ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
         marker = seats[1].rotation @ np.array(joint.b.rotation, dtype=float)
@@ -264,7 +272,7 @@ def _loners(model: Model, states: list[np.ndarray]):
         if not motions[-1].shape[1]:  # nothing is left to move
             return
     number = {body.name: k for k, body in enumerate(m.bodies)}
-    graph = nx.Graph((number[j.a.body.name], number[j.b.body.name]) for j in m.joints
+    graph = nx.Graph((number[j.a.body.name], number[j.b.body.name]) for j in holding(model.topology)
                      if m.ground.name not in (j.a.body.name, j.b.body.name))  # fmt: skip
     graph.add_nodes_from(number.values())
     found: list[frozenset[int]] = []

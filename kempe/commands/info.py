@@ -75,7 +75,7 @@ def info(subject: Subject, folder: Path) -> Info:
         joints=len(mechanism.joints),
         loops=loops,
         freedom_by_rank=moves.freedom if moves else None,
-        freedom_by_gruebler=gruebler(mechanism),
+        freedom_by_gruebler=gruebler(model.topology),
         actuators=model.nu,
         actuation=moves.actuation if moves else f"{model.nu} actuated",
         redundant=list(moves.redundant) if moves else None,
@@ -101,7 +101,7 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 def _next(subject: Subject, assembled: bool) -> list[str]:
     word = subject.word if " " not in subject.word else f"'{subject.word}'"
     again = [f"kempe run {word}"] * assembled + [f"kempe counts {word}"]
-    papers = {"four-bar": 1, "five-bar": 1, "carpet-scraper": 2, "3-rrr": 2, "excavator": 2, "puma": 4}
+    papers = {"four-bar": 1, "five-bar": 1, "carpet-scraper": 2, "3-rrr": 2, "excavator": 2, "swing": 3, "puma": 4}
     paper = papers.get(subject.entry.name) if subject.entry else None
     return again + [f"kempe reproduce {paper}"] * (paper is not None)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kempe.gallery import benchmarks, excavator, linkages, loops, parallel, puma, trees
+from kempe.gallery import benchmarks, excavator, linkages, loops, parallel, puma, swing, trees, two_arms
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -278,6 +278,28 @@ ENTRIES = {
             4.0,
             "the hand goes around a circle: the torques of its motors",
             ("hand.origin",),
+        ),
+        Entry(
+            "swing",
+            "a figure of 16 freedoms that hangs from two ropes by its hands: 34 velocities, two loops",
+            "Yamane and Nakamura (1999), section 4; body after de Leva (1996), ropes are ours",
+            swing.swing,
+            swing.let_go,
+            2.3,
+            "swings forward, lets go with the left hand, then with the right one, and falls",
+            ("left forearm.palm", "right forearm.palm"),
+            swing.hanging,
+        ),
+        Entry(
+            "two-arms",
+            "two arms of three hinges and one bar, held by welds that are switched",
+            "Kempe",
+            two_arms.two_arms,
+            two_arms.pick_up,
+            4.0,
+            "both grippers take the bar off the table, put it on the shelf, and leave it there",
+            ("bar.end",),
+            two_arms.ready,
         ),
     )
 }

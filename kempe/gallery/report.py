@@ -3,7 +3,7 @@
 import base64
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -67,13 +67,20 @@ class Report:
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=130)
         self._file(f"{name}.png", file.getvalue())
-        image = base64.b64encode(file.getvalue()).decode()
-        self.parts.append(
-            f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{image}">'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
-        )
-        self.lines += [f"![{caption}]({name}.png)", "", caption, ""]
+        self._show(name, caption, file.getvalue())
         self._csv(name, list(data), list(zip(*(np.asarray(x).tolist() for x in data.values()), strict=True)))
+
+    def picture(self, name: str, caption: str, draw: Callable[[Path], Path]) -> None:
+        """A picture that `draw` writes to the PNG file it is given."""
+        path = draw(self.folder / f"{name}.png")
+        self.files.append(path)
+        self._show(name, caption, path.read_bytes())
+
+    def page(self, name: str, caption: str, draw: Callable[[Path], Path]) -> None:
+        """A page of its own, such as an animation, that `draw` writes to the file it is given; with a link to it."""
+        self.files.append(draw(self.folder / f"{name}.html"))
+        self.parts.append(f'<p><a href="{escape(name)}.html">{escape(caption)}</a></p>')
+        self.lines += [f"[{caption}]({name}.html)", ""]
 
     def write(self) -> Path:
         """The page and the same as text; the page's path."""
@@ -84,6 +91,14 @@ class Report:
             f"<body><h1>{escape(self.title)}</h1>{''.join(self.parts)}</body></html>\n"
         )
         return self._file("index.html", page)
+
+    def _show(self, name: str, caption: str, content: bytes) -> None:
+        image = base64.b64encode(content).decode()
+        self.parts.append(
+            f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{image}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>"
+        )
+        self.lines += [f"![{caption}]({name}.png)", "", caption, ""]
 
     def _csv(self, name: str, header: Sequence[str], rows: Sequence[Sequence]) -> None:
         file = io.StringIO(newline="")

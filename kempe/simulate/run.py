@@ -159,7 +159,7 @@ class _Run:
         if not asked:
             return
         if old.begun:
-            old.note()
+            old.note(once=True)
         begin, on = old.close(), self.structures.switched(old.structure.on, asked)
         q, v = begin.y[:nq].copy(), begin.y[nq : nq + self.model.nv].copy()
         report = Switched(t, asked, ())

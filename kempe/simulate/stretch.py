@@ -365,11 +365,12 @@ class Stretch:
             self._log(machine.times[self.logged : filled], rows)
             self.logged = filled
 
-    def note(self) -> None:
-        """The state as it is now, as a row of its own."""
+    def note(self, once: bool = False) -> None:
+        """The state as it is now, as a row of its own; `once`: unless the last row is just that."""
         self.flush()
-        row = np.concatenate([self.machine.y, self.machine.outside])[None]
-        self._log(np.array([self.machine.t]), row)
+        row, log = np.concatenate([self.machine.y, self.machine.outside])[None], self.journal.log
+        if not (once and log and log[-1].t[-1] == self.machine.t and (log[-1].rows[-1] == row[0]).all()):
+            self._log(np.array([self.machine.t]), row)
 
     def _log(self, t: np.ndarray, rows: np.ndarray) -> None:
         machine = self.machine

@@ -7,6 +7,7 @@ limits are locks, one masked model serves all structures, and a switch changes n
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from math import inf
 
 import numpy as np
@@ -66,8 +67,9 @@ class Structures:
         if self.masked:
             return
         after = on
-        for _, joint, wanted in times:
-            after = after | {joint} if wanted else after - {joint}
+        for _, together in groupby(times, key=lambda entry: entry[0]):
+            for _, joint, wanted in together:
+                after = after | {joint} if wanted else after - {joint}
             self._ask(after, q, p)
         for switch in self.switches:
             is_on = switch.joint in on

@@ -4,7 +4,7 @@ Problem. Where loops are cut decides what hangs together: which blocks there are
 inverse dynamics has to solve at once.
 
 Must. No more closure equations than the tree of least cost has: a joint is exchanged for one of as many freedoms, on
-its own loop, that may be cut.
+its own loop, that may be cut. Joints that can be switched off stay cut.
 
 Discussion. Exchanges are made one at a time, the best of all first, as long as they lead on. For small blocks what
 counts is `Subsystems.work`. For subsystems that are solved one by one it is the cubes of what is solved together; and
@@ -78,6 +78,8 @@ def _exchanged(topology: "Topology") -> Iterator[tuple[str, ...]]:
     """All that one exchange leads to."""
     joints, closing = {joint.name: joint for joint in topology.mechanism.joints}, _closing(topology)
     for loop in topology.loops:
+        if loop.joint.switchable:
+            continue
         freedoms = len(loop.joint.type.v_names)
         for name in loop.around if loop.joint.name in closing else ():
             if name not in closing and len(joints[name].type.v_names) == freedoms and stays(joints[name]) is None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kempe.mechanism.joints import Free
 from kempe.topology.determinacy import Step, steps
 from kempe.topology.plane import in_plane
 
@@ -194,7 +195,8 @@ def subsystems(topology: "Topology") -> Subsystems:
         root.append(k if parent < 0 else root[parent])
     number = {first: n for n, first in enumerate(dict.fromkeys(root), start=1)}
     parts = [_part(topology, n, [k for k, r in enumerate(root) if r == first]) for first, n in number.items()]
-    through, equations, across = [], [], 3 if topology.loops and in_plane(topology.mechanism) else 6
+    flat = topology.loops and in_plane(topology.mechanism) and all(t.joint.type is not Free for t in topology.tree)
+    through, equations, across = [], [], 3 if flat else 6
     for loop in topology.loops:
         sides = (set(topology.chain(topology.parent_of[marker.body])) for marker in (loop.joint.a, loop.joint.b))
         moving = (k for k in set.symmetric_difference(*sides) if topology.tree[k].joint.type.v_names)

@@ -77,7 +77,11 @@ FREEDOM = {
     "gough-stewart": (6, 6),
     "delta": (3, 3),
     "3-ruu": (3, 3),
+    "swing": (28, 28),
+    "two-arms": (6, 6),
 }
+# Bodies that move by themselves: all that nothing drives.
+LONERS = {"swing": {"left upper rope", "left lower rope", "right upper rope", "right lower rope"}}
 
 
 @pytest.mark.parametrize("name", FREEDOM)
@@ -86,8 +90,9 @@ def test_freedom_of_closed_mechanisms(runs, name):
     found = mobility(model)
     assert (found.freedom, found.gruebler) == FREEDOM[name]
     assert model.dof == found.freedom
-    assert found.actuation.startswith("exact")
-    assert found.spins == ()
+    assert found.actuation.startswith("exact" if model.nu else "too few")
+    assert LONERS.get(name, set()) <= set(found.spins)
+    assert found.spins == () or name in LONERS
 
 
 @pytest.mark.parametrize("name", FREEDOM)

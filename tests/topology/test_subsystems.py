@@ -122,7 +122,7 @@ def test_orders_known_by_hand(given, order):
 
 def test_mechanisms_in_a_plane():
     flat = {name for name in CLOSED if in_plane(built(name).mechanism)}
-    assert set(CLOSED) - flat == {"stewart", "gough-stewart", "delta", "3-ruu", "bricard", "sarrus"}
+    assert set(CLOSED) - flat == {"stewart", "gough-stewart", "delta", "3-ruu", "bricard", "sarrus", "swing"}
     m = Mechanism("sliders only")
     m.prismatic("x", m.ground.at(), m.rod("rod", 1.0, 1.0).start)
     assert not in_plane(m)

@@ -1,0 +1,50 @@
+"""The swing of paper 3 compiled and run: released hand by hand, and held, to see what is conserved."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from kempe.gallery.figure import MASS
+from kempe.gallery.swing import hanging, let_go, swing
+from kempe.model.model import Model
+from kempe.results.trajectory import Trajectory
+
+FORMULATIONS = "partition", "augmented", "slm", "sslm"
+SHORTEST = "sslm"  # by operations; runs are by this one
+DURATION, HELD = 2.3, 4.0  # s
+OUTPUT = 0.01  # s
+
+
+@cache
+def swings(formulations: tuple[str, ...] = FORMULATIONS) -> Mapping[str, Model]:
+    """The swing by each of them."""
+    mechanism = swing()
+    return {name: mechanism.compile(name) for name in formulations}
+
+
+def released(model: Model) -> Trajectory:
+    """The left hand lets go, then the right one."""
+    return let_go(model, DURATION, output=OUTPUT)
+
+
+def held(model: Model, tolerance: float, limits: str = "ignore") -> Trajectory:
+    """Nobody lets go; without limits nothing takes energy."""
+    return model.simulate(hanging(model), HELD, tolerance=tolerance, output=OUTPUT, limits=limits)
+
+
+def figure_center(run: Trajectory) -> np.ndarray:
+    """The centre of mass of the figure alone, without ropes (n, 3)."""
+    value = run.model.mechanism.parameters.__getitem__
+    total = np.zeros((len(run), 3))
+    for body in run.model.mechanism.bodies:
+        if "rope" not in body.name:
+            inertia = body.inertia(value)
+            place, axes = run.pose(body.name)
+            total += inertia.mass * place + axes @ inertia.moment
+    return total / MASS
+
+
+def kept(run: Trajectory) -> float:
+    """The largest change of energy over the largest kinetic energy."""
+    return float(np.ptp(run.energy.total) / run.energy.kinetic.max())
