@@ -105,8 +105,8 @@ def run(
     given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
     given["singular"] = singular
     options = tuple((name, value) for name, value in given.items() if value is not None)
-    words = (tuple(given or ()) for given in (state, near, rate, torque, on, off))
-    wishes = command.Wishes(duration, *words, options)
+    start, nearby, rates, efforts, ons, offs = (tuple(x or ()) for x in (state, near, rate, torque, on, off))
+    wishes = command.Wishes(duration, start, nearby, rates, efforts, ons, offs, options)
     done = command.run(found, folder or found.folder, wishes)
     if as_json:
         _print_json(command.as_json(done))
