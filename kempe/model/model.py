@@ -341,7 +341,8 @@ class Model(Dynamics):
         tolerance: of the error in a step, absolute and relative. output: spacing [s], times, or None for every step.
         method: auto (dop853, and radau where that turns out stiff), dop853, dopri5, radau; rk4 or euler with step=.
         singular: "stop", or "cross" to hold the step there.
-        options: step, events, limits ("stops", "events", "ignore", `kp.Stops`), longest, start, p, progress.
+        options: step, events, switches (`kp.Switch`: joints that go on and off), limits ("stops", "locks", "events",
+            "ignore", `kp.Stops`), longest, start, p, progress, stabilize, masked (one program for all structures).
         """
         from kempe.simulate.run import simulate
 

@@ -112,9 +112,9 @@ class _Run:
         try:
             self._go(bar)
         except KeyboardInterrupt:
-            self.outcome = self.outcome or self.stretch.outcome
+            self.outcome = self._broken_off()
         except BaseException as error:
-            self.outcome = self.stretch.outcome or ending(self.model, self.stretch.machine, None, self.plan.end)
+            self.outcome = self._broken_off()
             error.add_note(
                 f"while simulating {self.model.mechanism.name!r}, at t = {self.stretch.machine.t:.6g} s; "
                 "the run up to there is in this exception's `run`"
@@ -123,6 +123,9 @@ class _Run:
             raise
         finally:
             self.structures.close()
+
+    def _broken_off(self) -> Outcome:
+        return self.stretch.outcome or ending(self.model, self.stretch.machine, None, self.plan.end)
 
     def _go(self, bar: Progress) -> None:
         while self.outcome is None:
