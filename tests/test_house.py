@@ -52,6 +52,7 @@ MAY_IMPORT = {
         "mechanism",
         "errors",
         "whole",
+        "simulate",
     },
     "demo": {"gallery", "whole"},
     "cli": {"commands", "demo", "gallery", "errors"},

@@ -275,7 +275,7 @@ class _Growth:
         for load in self.topology.mechanism.loads:
             for marker in (load.a, load.b) if isinstance(load, Spring) else (load.marker,):
                 self.section(marker)
-        for loop in self.topology.closures:
+        for loop in self.topology.masked or self.topology.closures:
             for marker in (loop.joint.a, loop.joint.b):
                 self.section(marker)
 

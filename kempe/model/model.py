@@ -124,7 +124,7 @@ class Model(Dynamics):
 
     def __reduce__(self):
         """Without code: it is compiled, or fetched, where the model lands."""
-        return Model, (self.equations, self._source)
+        return _again, (self.equations, self._source, self.structures.asked)
 
     # ---- what it is ------------------------------------------------------------------------------------
 
@@ -360,3 +360,10 @@ class Model(Dynamics):
 
     def __repr__(self) -> str:
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {self.formulation})"
+
+
+def _again(equations: Equations, source: Mechanism, asked: str) -> Model:
+    """A model as it was, with nothing compiled."""
+    model = Model(equations, source)
+    model.compiled["structures"] = Structures(asked, {frozenset(equations.topology.on): model})
+    return model

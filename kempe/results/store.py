@@ -78,7 +78,8 @@ def about(run: Trajectory) -> dict[str, Any]:
         "version": VERSION,
         "mechanism": text(mechanism),
         "warnings": [str(finding) for finding in mechanism.check().warnings],
-        "formulation": run.model.formulation,
+        "formulation": run.model.structures.asked,
+        "on": list(run.model.topology.on),
         "cut": [loop.joint.name for loop in run.model.topology.closures if loop.asked],
         "springs": dict(run.model.topology.springs),
         "names": _names(run.model),
@@ -114,6 +115,8 @@ def _model(found: Mapping[str, Any], source: str, model: Model | None) -> Model:
             # Files of older runs say nothing of cuts, or of springs at them.
             cut, springs = found.get("cut", ()), _springs(found.get("springs", {}))
             model = mechanism.compile(found["formulation"], found["names"]["p"], cut, **springs)
+            on = found.get("on", model.topology.on)
+            model = model.switched({name: name in on for name in model.topology.switchable})
         for warning in given:  # those that were there when the run was made have been heard
             if str(warning.message) not in found["warnings"]:
                 warnings.warn(warning.message, stacklevel=5)

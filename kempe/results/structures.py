@@ -58,7 +58,7 @@ class Structure(tuple[Span, ...]):
 
     def at(self, t: float) -> tuple[str, ...]:
         """What was on at a time; at that of a switch, what was on after it."""
-        found = [span for span in self if span.start <= t <= span.end]
+        found = [span for span in self if span.start <= t <= self[-1].end]
         if not found:
             raise StateError(f"t = {t:g} s is outside the run, which is from {self[0].start:g} to {self[-1].end:g} s")
         return found[-1].on

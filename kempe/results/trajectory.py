@@ -125,7 +125,7 @@ class Trajectory:
             raise StateError(f"run[...] takes a name, a row, or a slice of rows or times, not {key!r}") from None
         if not -len(self) <= row < len(self):
             raise RowError(f"there is no row {row}; the run has {len(self)}")
-        return State(self.model, self.q[row].copy(), self.v[row].copy())
+        return State(structures.model_of(self.model, self.on[row]), self.q[row].copy(), self.v[row].copy())
 
     def rate(self, name: str) -> np.ndarray:
         """Velocities of a joint, (n,) or (n, k), or of one freedom by its full name, such as "hook.wx"."""

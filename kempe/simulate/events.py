@@ -43,6 +43,7 @@ class Event:
     action: str | Callable[[Moment], None] = STOP
     at_once: ClassVar[bool] = False  # whether it happens where a stretch begins on its far side, too
     switches: ClassVar[tuple[str, ...]] = ()  # joints that its name says are switched
+    sees: ClassVar[bool] = False  # whether it looks at efforts
 
     def __post_init__(self):
         if self.direction not in (-1, 0, 1):

@@ -81,7 +81,8 @@ class Constraints:
     def gap(self, q: np.ndarray) -> float:
         """How far loops are from closed [m]; turns count by the mechanism's size."""
         phi = np.abs(self.whole.residual(q, p=self.p)[self.rows])
-        return float(phi.max(initial=0.0)) * self.whole.equations.closure_size
+        away = [abs(q[lock.limit.q] - lock.value) for lock in self.locks]
+        return max(float(phi.max(initial=0.0)) * self.whole.equations.closure_size, *away, 0.0)
 
 
 def joined(holds: Constraints, structure: Callable[[], Model], q: np.ndarray, v: np.ndarray) -> Joined:

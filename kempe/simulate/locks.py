@@ -45,10 +45,11 @@ def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[f
 
 
 def pressed(locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[str]:
-    """Limits that are not locked, but that something moves, or presses, against."""
+    """Limits that are not locked, but that something moves, or presses, against, or that are exceeded."""
     found, slight = [], SLIGHT * np.abs(a).max(initial=0.0)  # what is left where a lock has just let go
     for lock in locks:
         beyond, rate, push = (lock.sign * x for x in (q[lock.limit.q] - lock.value, v[lock.limit.v], a[lock.limit.v]))
-        if lock.name not in on and beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > slight)):
+        moves = beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > slight))
+        if lock.name not in on and (moves or beyond > 2 * NEAR):
             found.append(lock.name)
     return found

@@ -169,9 +169,13 @@ class Machine:
         moved = (after != before) & (after != 0)
         self._side[moved] = np.sign(after[moved]).astype(np.int64)
         if not moved[fired]:
-            self._side[fired] = self._heading(fired) or self._side[fired]
+            self._side[fired] = self.heading(fired) or self._side[fired]
 
-    def _heading(self, event: int) -> int:
+    def side(self, event: int) -> int:
+        """The side of an event's zero that the run is on."""
+        return int(self._side[event])
+
+    def heading(self, event: int) -> int:
         """The side of an event's zero that the run is about to be on."""
         assert self._guard is not None
         soon = 1e-6 * (self.m[H] or 1e-3)

@@ -93,7 +93,7 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(57, 64)
 # solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
 # is to seek its pivots anew; JACOBIANS: how often one was worked out; OUTDATED: whether one is to be at the next implicit step;
 # SENSING: stiffness is looked for; STRAINED, EASY: steps at the limit of stability, and steps since that were not; CROWDED:
-# steps are short beside SPACING;
+# steps are short beside SPACING; SEES: events look at efforts, which have to be those of their time;
 (
     EVALUATIONS,
     STEPS,
@@ -117,11 +117,12 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(57, 64)
     STRAINED,
     EASY,
     CROWDED,
-) = range(64, 86)
+    SEES,
+) = range(64, 87)
 # tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way, of
 # the variation.
-IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 86, 93, 100, 103, 106, 107, 108
-OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 109, 117, 119, 132, 137
+IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 87, 94, 101, 104, 107, 108, 109
+OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 110, 118, 120, 133, 138
 
 # How `advance` can end.
 REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK, STIFF = range(10)

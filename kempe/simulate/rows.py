@@ -67,8 +67,9 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this
     if system.project is not None:
         closed_q, closed_v, left = of_rows(system.project, q, v, p)
-        if not left.max(initial=0.0) <= LEFT:
-            opened = np.flatnonzero(~(left <= LEFT)).tolist()
+        found = np.isfinite(closed_q).all(axis=1) & np.isfinite(closed_v).all(axis=1) & (left <= LEFT)
+        if not found.all():
+            opened = np.flatnonzero(~found).tolist()
             closed_q[opened], closed_v[opened] = q[opened], v[opened]
         q, v = closed_q, closed_v
     for row in opened:

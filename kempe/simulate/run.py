@@ -20,10 +20,11 @@ from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import Event
 from kempe.simulate.locks import pressed
+from kempe.simulate.plan import Journal, Plan, Point
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import joined_rows, settled
 from kempe.simulate.stops import Stops, limit_met
-from kempe.simulate.stretch import Journal, Plan, Point, Stretch
+from kempe.simulate.stretch import Stretch
 from kempe.simulate.structures import Structures
 from kempe.simulate.switches import Switch, check_switches, timetable
 from kempe.simulate.system import Setting
@@ -130,11 +131,17 @@ class _Run:
     def _go(self, bar: Progress) -> None:
         while self.outcome is None:
             stretch = self.stretch
-            due = self._due(stretch.machine.t) or self._pressed() or stretch.at_once()
+            self.outcome = stretch.outcome
+            if self.outcome is not None:
+                return
+            due = stretch.refresh() or self._due(stretch.machine.t) or self._pressed() or stretch.at_once()
             if not due:
                 self.structures.look(stretch.structure.on, stretch.machine.q, stretch.p, self.times)
                 stretch.go(bar, min([self.plan.end, *(t for t, _, _ in self.times)]))
                 due = stretch.asked or self._due(stretch.machine.t)
+                if due and stretch.outcome is None:
+                    stretch.coincide()
+                    due = due | stretch.asked
             self.outcome = stretch.outcome
             if self.outcome is None:
                 self._switch(due)
@@ -162,6 +169,7 @@ class _Run:
         if not asked:
             return
         if old.begun:
+            old.machine.record()
             old.note(once=True)
         begin, on = old.close(), self.structures.switched(old.structure.on, asked)
         q, v = begin.y[:nq].copy(), begin.y[nq : nq + self.model.nv].copy()
@@ -188,7 +196,9 @@ class _Run:
     def _within_reach(self, asked: Mapping[str, bool]) -> dict[str, bool]:
         """Of joints that are to be switched, those that are not so already and that are near enough to be closed."""
         machine, on = self.stretch.machine, self.stretch.structure.on
-        reach = {switch.joint: switch.reach for switch in self.structures.switches}
+        reach: dict[str, float] = {}
+        for switch in self.structures.switches:
+            reach[switch.joint] = min(switch.reach, reach.get(switch.joint, inf))
         found = {}
         for joint, wanted in asked.items():
             if wanted == (joint in on):

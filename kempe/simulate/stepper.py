@@ -83,15 +83,17 @@ class Stepper:
         """Switches joints on (True) or off (False), of all in the batch; loops that are switched on are closed, and a
         plastic impulse makes velocities consistent."""
         old, new = self.model, self.model.switched(joints)
-        on, p = frozenset(new.topology.on), self.p if old.p_names else None
-        if on - set(old.topology.on):
-            holds = Constraints(old.structures.whole(old), on, (), p)
-            states = zip(np.atleast_2d(self.q), np.atleast_2d(self.v), strict=True)
-            found = [joined(holds, lambda: new, q, v) for q, v in states]
-            self.q = np.array([x.q for x in found]).reshape(self.q.shape)
-            self.v = np.array([x.v for x in found]).reshape(self.v.shape)
+        if set(new.topology.on) - set(old.topology.on):
+            self.q, self.v = self._joined(new, self.q, self.v)
         self._use(new)
         return self.state
+
+    def _joined(self, model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States that a structure can begin in."""
+        p = self.p if model.p_names else None
+        holds = Constraints(model.structures.whole(model), frozenset(model.topology.on), (), p)
+        found = [joined(holds, lambda: model, *state) for state in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True)]
+        return np.array([x.q for x in found]).reshape(q.shape), np.array([x.v for x in found]).reshape(v.shape)
 
     def _use(self, model: Model) -> None:
         """Goes on with a model. One choice of generalized coordinates for all, chosen anew, one by one, for those it
@@ -177,10 +179,12 @@ class Stepper:
 
     def reset(self, mask=None, state: State | None = None) -> State:
         """Puts all, or those of the batch where `mask` is true, back to where they started, or into a state; all at
-        once go back to the structure they started in, too."""
-        if mask is None and state is None:
+        once go back to the structure they started in, some are brought into the one there is."""
+        if state is None and (mask is None or np.all(mask)):
             self._use(self._model_first)
         q, v = self._first if state is None else self._on_manifold(state.q, state.v)
+        if state is None and self.model is not self._model_first:
+            q, v = self._joined(self.model, q, v)
         if mask is None or self.batch is None:
             chosen = ... if mask is None or bool(np.all(mask)) else None
             if chosen is None:

@@ -84,6 +84,10 @@ def guards(m, w, t, state):
     """The events' expressions at a state."""
     copy(m, state, w[CELLS] + 1, w[N])
     m[w[CELLS]] = t
+    if w[SEES] and w[PIECES] > 0:
+        look_up(m, w, min(max(t, m[EARLIEST]), m[LATEST]))
+    if w[SEES] and w[HOOK] != 0:
+        native(m, w, HOOK, IN_SYSTEM, OUT_HOOK)
     native(m, w, GUARD, IN_SYSTEM, OUT_GUARD)
 
 

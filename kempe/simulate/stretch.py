@@ -2,94 +2,31 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
-from kempe.compiler.kernel import Kernel
 from kempe.errors import StateError
 from kempe.model.model import Model
+from kempe.model.structures import switched_on
 from kempe.results.outcome import Occurrence, Outcome
 from kempe.simulate import actuated
 from kempe.simulate import memory as at
 from kempe.simulate.choices import Choices
-from kempe.simulate.drive import Command, Drive, efforts
+from kempe.simulate.drive import Command, efforts
 from kempe.simulate.endings import REPEATED, ending
 from kempe.simulate.events import RECORD, STOP, Event, Moment
 from kempe.simulate.machine import Machine
+from kempe.simulate.plan import COSTS, Journal, Plan, Point, Structure
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import Logged, for_steps
 from kempe.simulate.scales import scales
 from kempe.simulate.stiffness import Stiffness
-from kempe.simulate.system import Setting, System, guard, system, variation
-from kempe.simulate.tables import Method
+from kempe.simulate.system import System, guard, system, variation
 
 AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 FEW = 20  # steps between looks for other coordinates that are being compiled
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What was asked of a run: the same in all of its stretches. automatic: whether stiffness may change the method;
-    output: when rows are wanted, None for every step."""
-
-    drive: Drive
-    setting: Setting
-    method: Method
-    automatic: bool
-    tolerance: float
-    start: float
-    end: float
-    output: np.ndarray | None
-    longest: float
-    step: float
-    crossing: bool
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """A structure that a run can be in: its model, what is on, events of the run and of switches, and what evaluates
-    them. mask: parameters of a masked model that come after those of the run."""
-
-    model: Model
-    on: frozenset[str]
-    mask: tuple[float, ...] = ()
-    events: tuple[Event, ...] = ()
-    guard: Kernel | None = None
-
-
-@dataclass(eq=False)
-class Point:
-    """Where a stretch begins: a state, values from outside, parameters."""
-
-    t: float
-    y: np.ndarray
-    outside: np.ndarray
-    p: np.ndarray
-
-
-@dataclass(eq=False)
-class Journal:
-    """What a run has been through so far: rows, events, when actions and controllers were called, what it cost."""
-
-    log: list[Logged] = field(default_factory=list)
-    occurrences: list[Occurrence] = field(default_factory=list)
-    acted: dict[str, float] = field(default_factory=dict)
-    samples: int = -1
-    costs: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COSTS, 0))
-    methods: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-COSTS = {
-    "evaluations": at.EVALUATIONS,
-    "steps": at.STEPS,
-    "rejected": at.REJECTED,
-    "jacobians": at.JACOBIANS,
-}
 
 
 def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
@@ -121,8 +58,10 @@ class Stretch:
         self.choices, loops = choices_of(model, plan), bool(model.topology.loops)
         q, v = begin.y[: model.nq], begin.y[model.nq : model.nq + model.nv]
         compiled, sizes = first_system(model, plan, self.choices, q, own)
-        if compiled.project is not None:
-            begin.y[: model.nq + model.nv] = np.concatenate(compiled.project(q, v, own)[:2])
+        closed = np.concatenate([q, v] if compiled.project is None else compiled.project(q, v, own)[:2])
+        singular = not np.isfinite(closed).all()
+        if not singular:
+            begin.y[: model.nq + model.nv] = closed
         self.events, watch = structure.events, structure.guard
         method, drive = plan.method, plan.drive
         if model.formulation == "denoc":
@@ -143,6 +82,7 @@ class Stretch:
             variation(model, plan.setting) if method.implicit else None,
         )
         machine.outside[:] = begin.outside
+        machine.w[at.SEES] = any(event.sees for event in self.events)
         machine.prepare()
         tolerance = plan.tolerance
         allowed = tolerance if not loops or plan.output is None or method.implicit else for_steps(tolerance)
@@ -154,7 +94,7 @@ class Stretch:
         if self.stiffness is not None:
             self.stiffness.begin(machine, machine.times)
         self.logged = 0  # rows of the machine's output that are in the log
-        self.outcome: Outcome | None = None
+        self.outcome: Outcome | None = self._ended(at.WEAK) if singular and loops else None
         self.asked: dict[str, bool] = {}
         self.told: set[str] = set()  # joints of which events say that they are switched
         self.begun = self.closed = False
@@ -197,7 +137,7 @@ class Stretch:
         machine, sampled, budget = self.machine, self.plan.drive.sampled, BUDGET
         until = end
         if sampled is not None:
-            until = min(self._sample() if self.journal.samples < 0 else self._next_sample(), end)
+            until = min(self._next_sample(), end)
         if self.plan.output is None:
             self.note()
         while not self.asked:
@@ -286,8 +226,33 @@ class Stretch:
 
     def _ask(self, joints: Mapping[str, bool]) -> None:
         """Notes which joints are to be switched, of those that are not as they should be."""
-        on = self.structure.on
+        on, own = self.structure.on, self.structure.names
+        switched_on(self.model.topology, {name: True for name in joints if name not in own})  # says so
         self.asked |= {name: bool(wanted) for name, wanted in joints.items() if bool(wanted) != (name in on)}
+
+    def refresh(self) -> dict[str, bool]:
+        """Takes the values from outside as they are now; joints that a controller switches."""
+        machine, drive = self.machine, self.plan.drive
+        if drive.table is not None:
+            machine.outside[:] = drive.table(machine.t)
+        elif drive.function is not None:
+            machine.outside[:] = efforts(self.model, drive.function(machine.t, machine.q.copy(), machine.v.copy()))
+        elif drive.sampled is not None:
+            soon = self._next_sample() - machine.t <= AT_ONCE * max(1.0, abs(machine.t))
+            if soon and machine.t < self.plan.end:
+                self._sample()
+        return self.asked
+
+    def coincide(self) -> None:
+        """Events that pass zero just where another one, or the clock, ends the stretch; the next takes sides anew."""
+        values, machine = self.machine.expressions(), self.machine
+        for number, event in enumerate(self.events):
+            side = machine.side(number)
+            now = int(np.sign(values[number])) or machine.heading(number)
+            if side and now and now != side and event.direction in (0, now):
+                self._noted(event)
+                if event.action == STOP or (event.action != RECORD and self._act(number, event)):
+                    self.outcome = self._ended(at.EVENT, event.name)
 
     def at_once(self) -> dict[str, bool]:
         """Joints that have to be switched before anything moves; events that say so are noted."""
@@ -346,7 +311,7 @@ class Stretch:
                     f"finite; it takes {part.shape}"
                 )
             part[:] = given
-        if machine.system.project is not None:
+        if machine.system.project is not None and not moment.switch:
             machine.q[:], machine.v[:] = machine.system.project(machine.q, machine.v, machine.p)[:2]
         machine.changed()
         machine.sides_after(before, number)

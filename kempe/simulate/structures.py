@@ -17,7 +17,8 @@ from kempe.model.model import Model
 from kempe.model.structures import On, switched_on
 from kempe.simulate.joining import Constraints, Joined, joined
 from kempe.simulate.locks import NEAR, Lock, locks_of, masks
-from kempe.simulate.stretch import Plan, Structure, choices_of, first_system
+from kempe.simulate.plan import Plan, Structure
+from kempe.simulate.stretch import choices_of, first_system
 from kempe.simulate.switches import Switch, switch_events
 from kempe.simulate.system import guard, variation
 
@@ -43,6 +44,8 @@ class Structures:
         names = self.model.topology.switchable
         if self.masked is False and self.locked:
             raise StateError("limits='locks' takes one masked program for all structures; leave masked=False out")
+        if self.locked and self.plan.method.implicit:
+            raise StateError("limits='locks' takes explicit steps; give another method, or limits='stops'")
         many = self.locked or (len(names) > FEW and not self.plan.method.implicit)
         self.masked = many if self.masked is None else self.masked
         if self.masked and self.plan.method.implicit:
@@ -137,7 +140,7 @@ class Structures:
         if self.masked:
             return self._masked(on, p)
         model = self.model.structures.model(self.model, on)
-        return self._watched(Structure(model, on), p)
+        return self._watched(Structure(model, on, self.names), p)
 
     def _masked(self, on: On, p: np.ndarray) -> Structure:
         freedoms = tuple(dict.fromkeys(lock.limit.v for lock in self.locks))
@@ -146,7 +149,7 @@ class Structures:
         known = next((future.result() for future in self._coming.values()), None)
         if known is not None:  # what watches is the same for all
             return replace(known, on=on, mask=mask)
-        return self._watched(Structure(model, on, mask), np.concatenate([p, mask]))
+        return self._watched(Structure(model, on, self.names, mask), np.concatenate([p, mask]))
 
     def _watched(self, found: Structure, p: np.ndarray) -> Structure:
         plan, law = self.plan, self.plan.setting.law

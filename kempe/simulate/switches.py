@@ -1,6 +1,6 @@
 """Switches: when joints are switched on and off in a run, by time, by an expression, or by what they have to bear."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from math import inf, isfinite
@@ -15,7 +15,7 @@ from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.structures import switched_on
 from kempe.simulate.events import Event, Moment
-from kempe.simulate.locks import Lock
+from kempe.simulate.locks import NEAR, Lock
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, efforts_of
 from kempe.spatial.vectors import dot, from_sx, scaled, zeros
@@ -41,7 +41,9 @@ class Switch:
     def __post_init__(self):
         for name in ("force", "moment", "reach"):
             value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and value > 0):
+            if isinstance(value, bool) or not (
+                np.ndim(value) == 0 and np.issubdtype(type(value), np.number) and value > 0
+            ):
                 raise StateError(f"switch of {self.joint!r}: {name} is {value!r}; it takes a positive number")
         for name in ("on", "off"):
             value = getattr(self, name)
@@ -60,8 +62,10 @@ class Switch:
 
 def _times(joint: str, name: str, value) -> list[float]:
     try:
-        found = [float(t) for t in (value if isinstance(value, Iterable) else (value,))]
+        found = [float(t) for t in np.atleast_1d(value)]
     except (TypeError, ValueError):
+        found = [inf]
+    if isinstance(value, bool):
         found = [inf]
     if not all(map(isfinite, found)):
         raise StateError(f"switch of {joint!r}: {name} takes times in seconds, or an expression, not {value!r}")
@@ -109,6 +113,7 @@ class Bound(Watch):
     """One that happens at once where it holds already: a joint that has to bear too much, a lock that would pull."""
 
     at_once: ClassVar[bool] = True
+    sees: ClassVar[bool] = True
 
 
 def switch_events(
@@ -155,7 +160,7 @@ def _action(joint: str, wanted: bool) -> Callable[[Moment], None]:
 
 def _passed(lock: Lock, t, q, v):
     """How far a freedom is beyond a limit."""
-    return lock.sign * (q[lock.limit.q] - lock.value)
+    return lock.sign * (q[lock.limit.q] - lock.value) - NEAR
 
 
 def _pulling(bears: "Bears", lock: Lock, number: int, *symbols):

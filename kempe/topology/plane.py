@@ -33,6 +33,8 @@ def in_plane(mechanism: Mechanism) -> bool:
     for before, after in nx.bfs_edges(graph, first.a.body):
         joint: Joint = graph.edges[before, after, 0]["joint"]
         normals[after] = _other(joint, before, normals[before])
+    if len(normals) < 1 + len(mechanism.bodies):  # bodies that nothing connects with the others: they float
+        return False
     bent = ((body, along) for body in mechanism.bodies if body.beam is not None for along in body.beam.integrals.plane)
     across = all(abs(normals[body][1 + along]) < CLOSE for body, along in bent)
     return across and all(_agrees(joint, normals) for joint in mechanism.joints)

@@ -1,5 +1,6 @@
 """Joints that are switched while a mechanism moves: structures, impulses, conditions, masks, locks."""
 
+import pickle
 from dataclasses import replace
 from functools import cache
 
@@ -297,6 +298,11 @@ def test_what_cannot_be_switched_is_refused_in_words():
         kp.Switch("C")
     with pytest.raises(StateError, match=r"force is -1\.0"):
         kp.Switch("C", force=-1.0)
+    with pytest.raises(StateError, match="'typo' cannot be switched"):
+        model.simulate(None, 1.0, kp.Sampled(lambda t, q, v: kp.Command([0.0], {"typo": False}), 0.1))
+    with pytest.raises(StateError, match="takes explicit steps"):
+        model.simulate(None, 1.0, limits="locks", method="radau")
+    kp.Switch("C", force=np.float32(3.0), off=np.array(1.0))
     with pytest.raises(StateError, match="off takes times in seconds, or an expression"):
         kp.Switch("C", off="soon")
     with pytest.raises(StateError, match="give kp"):
@@ -325,7 +331,11 @@ def test_steppers_switch():
     many.switch({"C": False})
     many.step()
     many.switch({"C": True})
+    many.reset([True, False])
     assert np.abs(model.residual(many.q)).max() < 1e-12
+    many.switch({"C": False})
+    many.reset([True, True])
+    assert many.model is model
 
 
 # ---- limits that lock ----------------------------------------------------------------------------------
@@ -405,6 +415,121 @@ def test_implicit_steps_switch_with_programs_of_their_own():
         model.simulate(start, 0.6, method="radau", switches=switches, masked=True)
 
 
+# ---- where things meet --------------------------------------------------------------------------------------
+
+
+@cache
+def pinned() -> tuple[Model, kp.State]:
+    """A rod that hangs down, its end on a pin that bears what the actuator pushes against it."""
+    m = kp.Mechanism("pinned", gravity=GRAVITY)
+    rod = m.rod("rod", 1.0, 1.0, 0.05)
+    m.revolute("A", m.ground.origin, rod.start, actuated=True, limits=(-2.0, None))
+    m.spherical("pin", m.ground.at(0, -1, 0), rod.end, switchable=True)
+    model = m.compile()
+    return model, model.assemble({"A": -np.pi / 2})
+
+
+RISING = {
+    "table": kp.Table([0, 1], [[0.0], [100.0]]),
+    "function": lambda t, q, v: [100.0 * t],
+    "law": kp.Law(lambda t, q, v: {"A": 100.0 * t}),
+}
+
+
+@pytest.mark.parametrize("kind", RISING)
+def test_what_a_joint_bears_is_that_of_the_time_it_is_looked_at(kind):
+    model, start = pinned()
+    run = model.simulate(start, 1.0, RISING[kind], switches=kp.Switch("pin", force=50.0))
+    assert run.switches[0].t == pytest.approx(0.5, abs=1e-9)  # across the rod it bears 100 t; along it, the hinge does
+
+
+@pytest.mark.parametrize("torque", [kp.Table([0, 1], [[100.0], [100.0]]), kp.Sampled(lambda t, q, v: [100.0], 0.1)])
+def test_what_is_too_much_at_the_start_is_seen_at_once(torque):
+    model, start = pinned()
+    run = model.simulate(start, 0.2, torque, switches=kp.Switch("pin", force=50.0))
+    assert [(switch.t, switch.on) for switch in run.switches] == [(0.0, ())]
+
+
+STEP = kp.Table([0, 0.25], [[0.0], [-9.0]], "hold")
+
+
+@pytest.mark.parametrize("torque", [STEP, kp.Sampled(lambda t, q, v: [-9.0 * (t > 0.2)], 0.1)])
+def test_a_limit_that_something_begins_to_press_against_holds(torque):
+    m = kp.Mechanism("held", gravity=(0.0, 0.0, 0.0))
+    m.revolute("A", m.ground.origin, m.rod("rod", 1.0, 1.0, 0.05).start, actuated=True, limits=(-2.0, None))
+    run = m.compile().simulate({"A": -2.0}, 0.6, torque, limits="locks")
+    assert run["A"].min() > -2.0 - 1e-9
+    assert run.stop("A")[-1] == pytest.approx(9.0)
+
+
+def test_what_happens_together_happens():
+    model = compiled(boxes).switched({"b c": True})
+    start = model.assemble()
+    falls = lambda t, q, v: t - 0.2  # noqa: E731
+    switches = [kp.Switch("a b", off=falls), kp.Switch("b c", off=falls), kp.Switch("ground a", off=0.2)]
+    for masked in (True, False):
+        run = model.simulate(start, 0.4, switches=switches, masked=masked)
+        assert run.structure[-1].on == ()
+        assert [switch.t for switch in run.switches] == pytest.approx([0.2] * len(run.switches), abs=1e-12)
+    run = model.simulate(start, 0.4, switches=switches, events=kp.Event("end", falls))
+    assert (run.outcome.names, run.end) == (("end",), pytest.approx(0.2))
+
+
+def test_a_sample_just_after_a_switch():
+    model = compiled(four_bar)
+    run = model.simulate(
+        model.assemble({"A": 1.0}), 0.6, kp.Sampled(lambda t, q, v: [t], 0.1), switches=kp.Switch("C", off=0.3)
+    )
+    assert run.outcome.finished
+    assert (run.t == 0.3).sum() == 2
+    assert run.torque("A")[-2] == pytest.approx(0.5)
+
+
+def test_bodies_that_only_each_other_hold_beside_a_plane_mechanism_and_closures_on_beams():
+    m = kp.Mechanism("apart", gravity=GRAVITY)
+    m.revolute("A", m.ground.origin, m.rod("rod", 1.0, 1.0, 0.02).start)
+    a, b = (m.box(name, (0.1, 0.2, 0.3), 1.0) for name in ("a", "b"))
+    m.fixed("grip", a.at(0.05, 0, 0), b.at(-0.05, 0, 0), switchable=True)
+    run = m.compile().simulate(None, 0.2, switches=kp.Switch("grip", off=0.1))
+    assert run["a.y"][-1] == pytest.approx(-0.5 * 9.81 * 0.2**2, abs=1e-7)
+    m = kp.Mechanism("beam", gravity=GRAVITY)
+    beam, bob = m.beam("beam", 1.0, 7e10, 1e-9, 2700.0, 1e-4), m.sphere("bob", 0.05, 0.2)
+    m.revolute("A", m.ground.origin, beam.start)
+    m.spherical("hook", beam.end, bob.at(0, 0.05, 0), switchable=True)
+    model = m.compile()
+    start, switches = model.assemble(), kp.Switch("hook", off=0.05)
+    one, other = (model.simulate(start, 0.1, switches=switches, masked=x) for x in (True, False))
+    np.testing.assert_allclose(one.q[-1], other.q[-1], atol=1e-6)
+
+
+def test_reach_is_the_nearest_of_all_that_is_said_and_a_start_beyond_a_limit_is_accounted_for():
+    m = kp.Mechanism("far", gravity=GRAVITY)
+    rod = m.rod("arm", 1.0, 1.0, 0.05)
+    m.revolute("A", m.ground.origin, rod.start, limits=(None, 1.0))
+    m.spherical("grip", m.ground.at(0, 1.0, 0), rod.end, switchable="open")
+    model = m.compile()
+    run = model.simulate({"A": 0.0}, 1.0, switches=[kp.Switch("grip", on=0.5, reach=0.02), kp.Switch("grip", off=0.8)])
+    assert not run.switches
+    run = model.simulate({"A": 1.5}, 0.2, limits="locks")
+    first = run.switches[0]
+    assert first.gap == pytest.approx(0.5)
+    assert first.moved == pytest.approx(9.81 * 0.5 * (np.sin(1.0) - np.sin(1.5)))
+    assert run["A"].max() == 1.5
+    assert run["A"][-1] < 1.0
+
+
+def test_a_joint_closed_in_a_singular_pose_ends_the_run_without_nan():
+    m = kp.Mechanism("stretched", gravity=GRAVITY)
+    one, two = (m.rod(name, 0.5, 1.0, 0.02) for name in ("one", "two"))
+    m.revolute("A", m.ground.origin, one.start)
+    m.revolute("B", one.end, two.start)
+    m.revolute("hook", m.ground.at(1, 0, 0), two.end, switchable="open")
+    run = m.compile().simulate({}, 0.5, switches=kp.Switch("hook", on=0.0))
+    assert run.outcome.kind == "singular"
+    assert np.isfinite(run.q).all()
+    assert np.isfinite(run.v).all()
+
+
 # ---- afterwards ----------------------------------------------------------------------------------------
 
 
@@ -427,6 +552,12 @@ def test_runs_remember_their_structures(tmp_path):
     assert np.abs(model.residual(slow.q)).max() > 0.01  # it is open then, and stays so
     assert run["C"].shape == run.t.shape
     assert "C off" in run.summary()
+    opened = model.switched({"C": False})
+    again = kp.Trajectory.load(opened.simulate({"A": 0.1}, 0.1).save(tmp_path / "open.npz"))
+    assert (again.model.topology.on, again.model.formulation) == ((), "udu")
+    assert run[-1].model is model
+    asked = pickle.loads(pickle.dumps(four_bar("open").compile("sslm")))
+    assert (asked.formulation, asked.switched({"C": True}).formulation) == ("udu", "sslm")
     loaded = kp.load(_written(tmp_path, four_bar("open")))
     assert (loaded.joints[3].switchable, loaded.joints[3].on) == (True, False)
 
