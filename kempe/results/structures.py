@@ -19,8 +19,9 @@ class Switched:
     """One moment at which joints were switched.
 
     joints: which, and whether they were switched on; on: all that were on afterwards.
-    gap [m]: how far apart the ends were of what was closed; lost [J]: kinetic energy that the impulse took; moved [J]:
-    energy that closing the gap gave. impulses: [N m s; N s] of every joint on its second body, at marker b in its axes.
+    gap: how far apart the ends were of what was closed [m], or how far a limit was exceeded [rad, m]; lost [J]: kinetic
+    energy that the impulse took; moved [J]: energy that closing the gap gave. impulses: [N m s; N s] of every joint on
+    its second body, at marker b in its axes.
     """
 
     t: float
@@ -36,7 +37,8 @@ class Switched:
         if not any(self.joints.values()):
             return f"{words} at t = {self.t:.6g} s"
         moved = f" and {self.moved:.4g} J by closing it" if abs(self.moved) > 1e-9 * abs(self.lost) else ""
-        gap = f", a gap of {self.gap:.3g} m closed" if self.gap > 1e-9 else ""
+        unit = "" if any(name.endswith(" limit") for name in self.joints) else " m"
+        gap = f", a gap of {self.gap:.3g}{unit} closed" if self.gap > 1e-9 else ""
         return f"{words} at t = {self.t:.6g} s{gap}, {self.lost:.4g} J lost in the impulse{moved if gap else ''}"
 
 
