@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kempe.control import motions
     from kempe.control.laws import Law, computed_torque, feedforward, pd
     from kempe.errors import KempeError
+    from kempe.formats.loading import load
     from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
-    from kempe.mechanism.files import load
     from kempe.mechanism.mechanism import Mechanism
     from kempe.model.model import Model
     from kempe.model.state import State
@@ -58,7 +58,7 @@ _HOME = {
     "count": "kempe.compiler.count",
     "feedforward": "kempe.control.laws",
     "interpret": "kempe.compiler.interpret",
-    "load": "kempe.mechanism.files",
+    "load": "kempe.formats.loading",
     "motions": "kempe.control",
     "pd": "kempe.control.laws",
     "trace": "kempe.compiler.trace",

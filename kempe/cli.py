@@ -14,7 +14,7 @@ from kempe.errors import KempeError
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(emoji=False)
 
-Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML file.")]
+Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML or URDF file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
 
@@ -132,6 +132,27 @@ def counts(x: Name, as_json: Json = False) -> None:
         _print_json(numbers)
     else:
         command.show(found.mechanism.name, numbers, console)
+
+
+@app.command()
+def convert(
+    x: Name,
+    target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending says the format.")],
+    as_json: Json = False,
+) -> None:
+    """Write a mechanism as another file: YAML or URDF; what is not used or cannot be said is listed."""
+    from kempe.commands import convert as command
+    from kempe.commands.subject import subject
+
+    done = command.convert(subject(x), target)
+    if as_json:
+        _print_json(command.as_json(done))
+        return
+    for note in done.not_used:
+        _say(f"read       {note}")
+    for note in done.not_said:
+        _say(f"left out   {note}")
+    _say(f"wrote      {target}")
 
 
 @app.command()

@@ -260,3 +260,31 @@ def test_numbers_with_units():
             assignments([word], "--rate", measured)
     with pytest.raises(StateError, match="given twice"):
         assignments(["A=1", "A=2"], "--rate", measured)
+
+
+ARM = """<robot name="arm"><link name="base"/>
+<link name="bar"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.2"/></inertial></link>
+<joint name="A" type="continuous"><parent link="base"/><child link="bar"/><axis xyz="0 1 0"/>
+<limit effort="3" velocity="2"/><calibration rising="0.1"/></joint></robot>
+"""
+
+
+def test_a_robot_is_converted_and_looked_at(folder):
+    (folder / "arm.urdf").write_text(ARM)
+    text = run("convert", "arm.urdf", "arm.yaml", cwd=folder).stdout
+    assert 'read       arm.urdf, line 5, joint "A"/calibration: read, not used' in text
+    assert "wrote      arm.yaml" in text
+    seen = json.loads(run("info", "arm.urdf", "--json", cwd=folder).stdout)
+    assert (seen["bodies"], seen["u"]) == (2, ["A"])
+    assert len(seen["notes"]) == 3
+    done = json.loads(run("convert", "four-bar", "four-bar.urdf", "--json", cwd=folder).stdout)
+    assert [note.split()[0] for note in done["not written"]] == ["gravity", "markers"]
+    assert {joint.name for joint in kp.load(folder / "four-bar.urdf").joints} == {"A", "B", "C", "D"}
+
+
+def test_hostile_robots_are_one_sentence(folder):
+    (folder / "bomb.urdf").write_text('<!DOCTYPE r [<!ENTITY a "aa">]><robot>&a;</robot>')
+    text = run("info", "bomb.urdf", cwd=folder, rc=2).stderr
+    assert text.startswith("kempe: bomb.urdf, line 1: a document type")
+    assert text.count("\n") == 1

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "compiler": {"errors"},
     "spatial": {"errors"},
     "mechanism": {"spatial", "errors", "whole"},
+    "formats": {"mechanism", "spatial", "errors", "whole"},
     "topology": {"mechanism", "spatial", "errors"},
     "dynamics": {"topology", "mechanism", "spatial", "errors"},
     "check": {"dynamics", "topology", "mechanism", "spatial", "errors"},
@@ -43,8 +44,10 @@ MAY_IMPORT = {
     "commands": {
         "analyze",
         "check",
+        "formats",
         "gallery",
         "results",
+        "simulate",
         "model",
         "compiler",
         "dynamics",
@@ -52,7 +55,6 @@ MAY_IMPORT = {
         "mechanism",
         "errors",
         "whole",
-        "simulate",
     },
     "demo": {"gallery", "whole"},
     "cli": {"commands", "demo", "gallery", "errors"},
@@ -61,7 +63,7 @@ MAY_IMPORT = {
 # Methods that hand an object on to later stages; they import when they are called.
 DOORS = {
     "analyze/workspace.py": {"results"},
-    "mechanism/mechanism.py": {"analyze", "check", "model", "topology"},
+    "mechanism/mechanism.py": {"analyze", "check", "formats", "model", "topology"},
     "model/model.py": {"simulate", "results", "control"},
     "model/dynamics.py": {"analyze", "simulate", "results", "control"},
     "model/loops.py": {"analyze", "simulate", "results", "control"},

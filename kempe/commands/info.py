@@ -15,6 +15,8 @@ from kempe.errors import NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
 
+FEW = 5  # notes on a file that fit on a screen
+
 
 @dataclass(frozen=True)
 class Info:
@@ -41,6 +43,7 @@ class Info:
     v: list[str]
     u: list[str]
     warnings: list[str]
+    notes: list[str]
     next: list[str]
 
 
@@ -90,6 +93,7 @@ def info(subject: Subject, folder: Path) -> Info:
         v=list(model.v_names),
         u=list(model.u_names),
         warnings=[str(finding) for finding in findings.warnings],
+        notes=list(mechanism.notes),
         next=_next(subject, moves is not None),
     )
 
@@ -140,6 +144,9 @@ def _lines(found: Info) -> list[tuple[str, str]]:
     if found.spins:
         lines.insert(5, ("by itself", f"{', '.join(found.spins)}: can move while all else rests"))
     lines += [("warning", text) for text in found.warnings]
+    lines += [("file", text) for text in found.notes[:FEW]]
+    if len(found.notes) > FEW:
+        lines.append(("", f"and {len(found.notes) - FEW} more that the file says and Kempe does not use: give --json"))
     return lines + ([("next", "   ".join(found.next))] if found.next else [])
 
 

@@ -5,8 +5,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kempe.errors import FileError
+from kempe.formats.loading import load
 from kempe.gallery.entries import ENTRIES, Entry
-from kempe.mechanism.files import load
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -28,7 +28,7 @@ class Subject:
 
 
 def subject(word: str) -> Subject:
-    """The mechanism of a gallery name or of a YAML file."""
+    """The mechanism of a gallery name or of a file."""
     if word in ENTRIES:
         return Subject(ENTRIES[word].build(), ENTRIES[word], word)
     if Path(word).exists():

@@ -32,6 +32,7 @@ from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism
 
 Where = tuple[str | int, ...]
+MOST = 100_000  # entries; aliases can make a short file a long one
 
 
 class _JointOptions(BaseModel):
@@ -52,7 +53,7 @@ class _JointOptions(BaseModel):
     switchable: StrictBool | Literal["open"] = False
 
 
-class _Document:
+class Document:
     """A YAML file as plain data, with the line of every entry."""
 
     def __init__(self, path: Path, content: str):
@@ -82,6 +83,8 @@ class _Document:
 
     def _plain(self, node: yaml.Node, where: Where) -> Any:
         self._lines[where] = node.start_mark.line + 1
+        if len(self._lines) > MOST:
+            raise self.error((), f"there are more than {MOST} entries, or some refer to others over and over")
         if len(where) > 20:
             raise self.error(where[:3], "entries are nested too deeply, or refer to themselves")
         if isinstance(node, yaml.MappingNode):
@@ -124,13 +127,13 @@ def load(path: str | Path) -> Mechanism:
 
 def parse(content: str, path: Path) -> Mechanism:
     """The mechanism of a file's text; the path is for its name and for complaints."""
-    return _Reader(_Document(path, content)).mechanism()
+    return _Reader(Document(path, content)).mechanism()
 
 
 class _Reader:
     """Builds a mechanism from a document."""
 
-    def __init__(self, document: _Document):
+    def __init__(self, document: Document):
         self.document = document
         self.data = document.data
 

@@ -83,6 +83,7 @@ class Mechanism:
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
         self.loads: list[Spring | Wrench] = []
+        self.notes: list[str] = []  # of the file it was read from: what is not used, what is called otherwise here
         self.ground.at(0.0, 0.0, 0.0, name="origin")
 
     # ---- bodies ----------------------------------------------------------------------------------------
@@ -282,11 +283,11 @@ class Mechanism:
 
         return from_dh(name, **table)
 
-    def save(self, path: str | Path) -> None:
-        """Writes the mechanism as YAML."""
-        from kempe.mechanism.writing import save
+    def save(self, path: str | Path) -> list[str]:
+        """Writes the mechanism as YAML, or as URDF where the path ends so; returns what that could not say."""
+        from kempe.formats.saving import save
 
-        save(self, path)
+        return save(self, path)
 
     def check(self) -> "Findings":
         """Everything that is wrong or looks wrong, at once."""

@@ -1,7 +1,6 @@
 """Mechanisms written as YAML files, so that reading gives them back."""
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Marker, Part, Solid
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM, Joint, Mechanism
-from kempe.whole import write_whole
-
-
-def save(mechanism: Mechanism, path: str | Path) -> None:
-    """Writes a mechanism so that `load` gives it back; the file appears whole or not at all."""
-    write_whole(path, text(mechanism))
 
 
 def text(mechanism: Mechanism) -> str:

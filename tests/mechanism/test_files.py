@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from kempe.errors import FileError, MechanismError
+from kempe.formats.saving import save
 from kempe.mechanism.bodies import Hub, Rod
 from kempe.mechanism.files import load
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism
-from kempe.mechanism.writing import save
 from tests.dynamics.test_counts import puma
 from tests.mechanisms import random_tree
 

@@ -1,0 +1,46 @@
+"""Mechanisms of files of any format, known by their ending or by what is in them."""
+
+from pathlib import Path
+
+from kempe.errors import FileError
+from kempe.formats import urdf
+from kempe.formats.reading import Reading
+from kempe.formats.xml import Element, read_xml
+from kempe.mechanism import files
+from kempe.mechanism.mechanism import Mechanism
+
+READERS = {"robot": urdf.read}  # by the tag of the top element
+XML = (".urdf", ".xml", ".sdf", ".mjcf")
+
+
+def load(path: str | Path, floating: bool = False) -> Mechanism:
+    """The mechanism of a file: YAML, or URDF with loops.
+
+    floating: the root link of a URDF file is free to move, instead of welded to the ground. What was read but is not
+    used is in `notes` of the mechanism.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".xacro":
+        raise FileError(f"{path}: a file of macros; expand it first: xacro {path.name} > {path.stem}.urdf")
+    if path.suffix.lower() in XML or _opens_with_a_tag(path):
+        return read(read_xml(path), floating).mechanism
+    if floating:
+        raise FileError(f"{path}: floating is for URDF files; in YAML, give the body a free joint to the ground")
+    return files.load(path)
+
+
+def read(top: Element, floating: bool = False) -> Reading:
+    """What the top element of an XML file describes."""
+    if top.tag not in READERS:
+        raise top.error(
+            f"a <{top.tag}> is no mechanism that can be read; give a {' or '.join(f'<{x}>' for x in READERS)}"
+        )
+    return READERS[top.tag](top, floating)
+
+
+def _opens_with_a_tag(path: Path) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    except OSError:
+        return False  # the reader of YAML says why

@@ -1,0 +1,67 @@
+"""Poses as URDF and SDFormat write them: a position and roll, pitch and yaw about fixed axes."""
+
+from math import atan2, cos, hypot, sin
+from typing import NamedTuple
+
+import numpy as np
+
+from kempe.formats.xml import Element
+
+
+class Pose(NamedTuple):
+    """A frame seen from another: its axes as columns, and its origin [m]."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+
+    def then(self, inner: "Pose") -> "Pose":
+        """A frame given in this one, seen from where this one is given."""
+        return Pose(self.rotation @ inner.rotation, self.position + self.rotation @ inner.position)
+
+    def inverse(self) -> "Pose":
+        """The other frame, seen from this one."""
+        return Pose(self.rotation.T, -self.rotation.T @ self.position)
+
+
+HERE = Pose(np.eye(3), np.zeros(3))
+
+
+def rotation_of(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """Turned about fixed x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll), angles in radians."""
+    (cr, sr), (cp, sp), (cy, sy) = ((cos(x), sin(x)) for x in (roll, pitch, yaw))
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def angles_of(rotation: np.ndarray) -> tuple[float, float, float]:
+    """Roll, pitch, yaw of a rotation; where pitch is a right angle they are not unique, and yaw is zero."""
+    r = rotation
+    flat = hypot(r[0, 0], r[1, 0])
+    if flat < 1e-12:
+        return atan2(-r[1, 2], r[1, 1]), atan2(-r[2, 0], flat), 0.0
+    return atan2(r[2, 1], r[2, 2]), atan2(-r[2, 0], flat), atan2(r[1, 0], r[0, 0])
+
+
+def turning(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The shortest rotation that takes one direction into another; about any axis across where they are opposite."""
+    a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
+    if a @ b < -1 + 1e-12:
+        across = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
+        across /= np.linalg.norm(across)
+        return 2 * np.outer(across, across) - np.eye(3)
+    # A half turn about a, then one about the middle of a and b, which takes a to b.
+    middle = (a + b) / np.linalg.norm(a + b)
+    return (2 * np.outer(middle, middle) - np.eye(3)) @ (2 * np.outer(a, a) - np.eye(3))
+
+
+def pose_of(origin: Element | None) -> Pose:
+    """Of an <origin xyz rpy>; no element, no offset."""
+    if origin is None:
+        return HERE
+    angles, position = (origin.numbers(name, 3, (0.0, 0.0, 0.0)) for name in ("rpy", "xyz"))
+    return Pose(rotation_of(*angles), np.array(position))

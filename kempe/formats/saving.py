@@ -1,0 +1,30 @@
+"""Mechanisms written to files of any format, known by their ending."""
+
+from pathlib import Path
+
+from kempe.errors import FileError
+from kempe.formats import urdf_writing
+from kempe.mechanism import writing
+from kempe.mechanism.mechanism import Mechanism
+from kempe.whole import write_whole
+
+
+def _yaml(mechanism: Mechanism) -> tuple[str, list[str]]:
+    """YAML says everything."""
+    return writing.text(mechanism), []
+
+
+WRITERS = {".yaml": _yaml, ".yml": _yaml, ".urdf": urdf_writing.text}
+
+
+def save(mechanism: Mechanism, path: str | Path) -> list[str]:
+    """Writes a mechanism so that `load` gives it back; the file appears whole or not at all.
+
+    What the format cannot say is returned in sentences.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in WRITERS:
+        raise FileError(f"{path}: the ending says the format; give {', '.join(WRITERS)}")
+    content, notes = WRITERS[path.suffix.lower()](mechanism)
+    write_whole(path, content)
+    return notes

@@ -1,0 +1,272 @@
+"""URDF read into mechanisms: links, joints, and loops in every dialect they are written in.
+
+    <robot name="arm">
+      <link name="base"/>
+      <link name="upper"><inertial>..</inertial><visual>..</visual></link>
+      <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>..</joint>
+    </robot>
+
+A link's frame is that of the joint it is the child of. What a file leaves open is settled so: the root link is welded
+to the ground, or floats where that is asked for; a root link called `world` or `ground` that holds nothing is the
+ground itself. A joint is actuated if it has an effort limit above zero, is named in a <transmission>, or is said to be
+independent; never if it is fixed, floating, mimics another or is said to be dependent.
+"""
+
+from collections import deque
+from functools import cached_property
+
+import numpy as np
+
+from kempe.formats.poses import HERE, Pose, pose_of
+from kempe.formats.reading import Coupling, Names, Reading, guarded
+from kempe.formats.sidecar import beside
+from kempe.formats.urdf_loops import read_loops
+from kempe.formats.xml import Element, unused
+from kempe.mechanism.bodies import TENSOR, Body, Box, Cylinder, Lump, Part, Solid, Sphere, tensor_matrix
+from kempe.mechanism.mechanism import Mechanism
+
+KINDS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+GROUND = ("world", "ground")
+MOST = 5000  # parts; how long reading takes grows with their number and the length of chains
+X = (1.0, 0.0, 0.0)  # the axis of a joint that names none
+LIMITLESS = 1e16  # a limit of this size is none, as in SDFormat
+
+
+def read(robot: Element, floating: bool = False) -> Reading:
+    """The mechanism of a <robot>; floating: its root link is free to move instead of welded to the ground."""
+    return Robot(robot).reading(floating)
+
+
+class Robot:
+    """A <robot> on its way to a mechanism: links and joints by the names they have in the file."""
+
+    def __init__(self, robot: Element):
+        self.element = robot
+        if robot.tag != "robot":
+            raise robot.error(f"a URDF file is a <robot>, not a <{robot.tag}>")
+        if len(robot.children) > MOST:
+            raise robot.error(f"it has {len(robot.children)} parts; no more than {MOST} are taken")
+        self.names = Names()
+        self.mechanism = Mechanism(robot.text("name", robot.file.stem))
+        self.links: dict[str, Element] = _named(robot, "link")
+        self.joints: dict[str, Element] = _named(robot, "joint")
+        self.ends = {
+            name: (self.link_of(x.need("parent")), self.link_of(x.need("child"))) for name, x in self.joints.items()
+        }
+        self.bodies: dict[str, Body] = {}
+        # Names in the file, and here: joints first, which are asked for by name more often than links.
+        self.joint_names = {name: self.names.new(joint, name, "joint") for name, joint in self.joints.items()}
+        self.actuated = {
+            joint.text("name")
+            for drive in robot.all("transmission")
+            for joint in drive.all("joint")
+            if joint.has("name")
+        }
+        self.couplings: list[Coupling] = []
+        self.root = self._root()
+        for name, link in self.links.items():
+            if name != self.root and name not in self.above:
+                raise link.error(f"it does not hang on the root link {self.root!r}; its joints go in a circle")
+        self.sidecar = beside(robot.file)
+
+    def reading(self, floating: bool) -> Reading:
+        """The whole mechanism; what was read but is not used comes last in the notes."""
+        grounded = not floating and self.root in GROUND and not self.links[self.root].children
+        for name, link in self.links.items():
+            self.bodies[name] = self.mechanism.ground if grounded and name == self.root else self._body(link, name)
+        if not grounded:
+            held = self.names.new(self.element, "root", "joint")
+            ends = (self.mechanism.ground.origin, self.bodies[self.root].origin)
+            self.mechanism.joint("free" if floating else "fixed", held, *ends)
+        for name, joint in self.joints.items():
+            self._joint(joint, name)
+        for name, joint in self.joints.items():
+            self._mimic(joint, name)
+        read_loops(self)
+        notes = self.element.notes
+        if any(joint.one("limit") for joint in self.joints.values()):
+            self.element.note("effort of limits says which joints are actuated; efforts are not bounded by it")
+        notes += [f"{self.element.file}: {coupling} is read, not used" for coupling in self.couplings]
+        notes += unused(self.element)
+        self.mechanism.notes += notes
+        return Reading(self.mechanism, tuple(self.couplings), tuple(notes))
+
+    # ---- what is asked by its name in the file ---------------------------------------------------------
+
+    def link_of(self, end: Element) -> str:
+        """The link an element names, which must be there."""
+        return self.known(end, end.text("link"), self.links, "link")
+
+    @staticmethod
+    def known(element: Element, name: str, among: dict, kind: str) -> str:
+        """A name that must be one of those there are."""
+        if name not in among:
+            listed = ", ".join(list(among)[:20]) or "none"
+            raise element.error(f"there is no {kind} {name!r}; there are {listed}{', ...' if len(among) > 20 else ''}")
+        return name
+
+    @cached_property
+    def above(self) -> dict[str, str]:
+        """The joint each link hangs on by the shortest way from the root; others that have it as child close loops."""
+        below: dict[str, list[str]] = {}
+        for name, (parent, _) in self.ends.items():
+            below.setdefault(parent, []).append(name)
+        found: dict[str, str] = {}
+        waiting = deque([self.root])
+        while waiting:
+            for name in below.get(waiting.popleft(), ()):
+                child = self.ends[name][1]
+                if child not in found and child != self.root:
+                    found[child] = name
+                    waiting.append(child)
+        return found
+
+    def chain(self, link: str) -> list[str]:
+        """The joints from the root to a link."""
+        found = []
+        while link != self.root:
+            found.append(self.above[link])
+            link = self.ends[self.above[link]][0]
+        return found[::-1]
+
+    def pose(self, link: str) -> Pose:
+        """Of a link's frame seen from the root's, all joints at zero."""
+        found = HERE
+        for name in self.chain(link):
+            found = found.then(pose_of(self.joints[name].one("origin")))
+        return found
+
+    # ---- parts -----------------------------------------------------------------------------------------
+
+    def _root(self) -> str:
+        """The one link that is no joint's child; every other must hang on it."""
+        if not self.links:
+            raise self.element.error("there are no links; give at least one")
+        children = {child for _, child in self.ends.values()}
+        roots = [name for name in self.links if name not in children]
+        if not roots:
+            raise self.element.error("every link is a joint's child, so none is the root; open the circle by a <loop>")
+        if len(roots) > 1:
+            words = f"like {roots[0]!r} it is no joint's child; one of them is the root, join the other"
+            raise self.links[roots[1]].error(words)
+        return roots[0]
+
+    def _body(self, link: Element, given: str) -> Body:
+        body = self.mechanism.solid(self.names.new(link, given, "link"))
+        inertial = link.one("inertial")
+        if inertial is not None:
+            body.parts.append(_part(inertial))
+        drawn = [found for visual in link.all("visual") if (found := _shape(visual)) is not None]
+        if not drawn:
+            drawn = [found for hull in link.all("collision") if (found := _shape(hull)) is not None]
+        for k, (solid, pose) in enumerate(drawn, 1):
+            body.add(f"shape {k}", solid, pose.position.tolist(), pose.rotation)
+        return body
+
+    def _joint(self, joint: Element, given: str) -> None:
+        kind = joint.text("type")
+        if kind not in KINDS:
+            raise joint.error(f"there is no joint type {kind!r}; there are {', '.join(KINDS)}")
+        name = self.joint_names[given]
+        parent, child = (self.bodies[link] for link in self.ends[given])
+        if self.above.get(self.ends[given][1]) != given:
+            joint.note(f"link {self.ends[given][1]!r} is the child of another joint already, so this one closes a loop")
+        pose = pose_of(joint.one("origin"))
+        a = parent.at(*pose.position, rotation=pose.rotation)
+        if kind in ("fixed", "floating"):
+            self.mechanism.joint(KINDS[kind], name, a, child.origin)
+            return
+        axis = joint.one("axis")
+        along = X if axis is None else axis.numbers("xyz", 3, X)
+        if not np.linalg.norm(along) > 1e-9:
+            raise (axis or joint).error("the axis is zero; give a direction such as 0 0 1")
+        options: dict = {"actuated": self._driven(joint, given)}
+        if kind in ("revolute", "prismatic"):
+            options["limits"] = _limits(joint)
+        dynamics = joint.one("dynamics")
+        if dynamics is not None:
+            options["damping"] = dynamics.number("damping", 0.0)
+        guarded(joint, lambda: self.mechanism.joint(KINDS[kind], name, a, child.origin, (along,), **options))
+
+    def _driven(self, joint: Element, given: str) -> bool:
+        limit = joint.one("limit")
+        strong = limit is not None and limit.number("effort", 0.0, unbounded=True) > 0
+        independent = joint.flag("independent") if joint.has("independent") else None
+        if joint.one("mimic") is not None or independent is False or given in self.sidecar.dependent:
+            return False
+        return strong or independent is True or given in self.actuated | self.sidecar.independent
+
+    def _mimic(self, joint: Element, given: str) -> None:
+        """q = multiplier q_of_the_other + offset."""
+        mimic = joint.one("mimic")
+        if mimic is None:
+            return
+        other, factor, offset = mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+        if other == given:
+            raise mimic.error("the joint mimics itself; name another")
+        if other not in self.joints:
+            mimic.note(f"there is no joint {other!r}, so nothing is mimicked")
+            return
+        factors = {self.joint_names[given]: 1.0, self.joint_names[other]: -factor}
+        name = self.names.new(mimic, f"{self.joint_names[given]} mimic", "coupling")
+        self.couplings.append(Coupling(name, factors, offset))
+
+
+def _named(robot: Element, tag: str) -> dict[str, Element]:
+    """The elements of a tag by their names, of which no two may be the same."""
+    found: dict[str, Element] = {}
+    for element in robot.all(tag):
+        name = element.text("name")
+        if name in found:
+            raise element.error(f"the name is that of a {tag} in line {found[name].line}; give each its own")
+        found[name] = element
+    return found
+
+
+def _part(inertial: Element) -> Part:
+    """Mass, centre of mass, and the tensor about it, turned into the link's axes."""
+    pose = pose_of(inertial.one("origin"))
+    mass = inertial.need("mass").number("value")
+    if mass < 0:
+        raise inertial.error(f"the mass is {mass:g} kg; it cannot be negative")
+    given = inertial.one("inertia")
+    entries = [0.0 if given is None else given.number(f"i{n}", 0.0) for n in TENSOR]
+    if not np.array_equal(pose.rotation, np.eye(3)):
+        tensor = pose.rotation @ tensor_matrix(*entries) @ pose.rotation.T
+        entries = [float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    return Part("", Lump(mass, tuple(pose.position.tolist()), tuple(entries)))
+
+
+def _shape(drawn: Element) -> tuple[Solid, Pose] | None:
+    """The primitive of a <visual> or <collision> as a solid without mass, which is drawn; nothing for a mesh."""
+    pose = pose_of(drawn.one("origin"))
+    geometry = drawn.need("geometry")
+    box, cylinder, sphere = (geometry.one(tag) for tag in ("box", "cylinder", "sphere"))
+    mesh = geometry.one("mesh")
+    if mesh is not None:
+        mesh.take_all()
+        mesh.note(f"mesh {mesh.text('filename', '')!r} is not drawn")
+    if box is not None:
+        return Box(box.numbers("size", 3), 0.0), pose  # type: ignore[arg-type]
+    if cylinder is not None:
+        return Cylinder(cylinder.number("length"), cylinder.number("radius"), 0.0), pose
+    return None if sphere is None else (Sphere(sphere.number("radius"), 0.0), pose)
+
+
+def _limits(joint: Element) -> tuple[float | None, float | None] | None:
+    """Low and high of a joint that has them; a continuous joint, or one that names neither, has none."""
+    limit = joint.one("limit")
+    if limit is None or not (limit.has("lower") or limit.has("upper")):
+        return None
+    low, high = (limit.number(side, 0.0, unbounded=True) for side in ("lower", "upper"))
+    if low > high:
+        raise limit.error(f"the lower limit {low:g} is above the upper limit {high:g}")
+    low, high = (None if abs(x) >= LIMITLESS else x for x in (low, high))
+    return None if low is None and high is None else (low, high)

@@ -1,0 +1,248 @@
+"""XML read with bounds: every element knows its file and line, and what nobody asked for can be listed.
+
+Files come from anywhere, so nothing in one can take much time or memory: no document types or entities (which can grow
+without end, or read other files), at most LARGEST bytes, MOST elements, DEEPEST levels. A reader asks an element for
+its attributes, children and text; `unused` then names what no reader asked for, so that nothing is dropped in silence.
+"""
+
+import re
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from xml.parsers import expat
+
+from kempe.errors import FileError
+
+LARGEST = 64 * 2**20  # bytes
+MOST = 200_000  # elements
+DEEPEST = 200  # levels
+HUGE = 1e150  # beyond it, squares are not finite
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+INFINITE = {"inf": inf, "+inf": inf, "-inf": -inf, "infinity": inf, "+infinity": inf, "-infinity": -inf}
+MISSING = object()
+
+
+class Element:
+    """One element of a file: its tag, its place, and what it holds, given to whoever asks.
+
+    notes: sentences about the file that do not stop the reading; one list for all elements of a document.
+    """
+
+    def __init__(self, tag: str, attributes: dict[str, str], file: Path, line: int, parent: "Element | None", notes):
+        self.tag = tag
+        self.attributes = attributes
+        self.file = file
+        self.line = line
+        self.parent = parent
+        self.notes: list[str] = notes
+        self.children: list[Element] = []
+        self.pieces: list[str] = []
+        self.wanted = parent is None
+        self.asked: set[str] = set()
+
+    # ---- where it is -----------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """Tags from the top, with names where there are any: `robot/joint "knee"/limit`."""
+        own = self.tag + (f' "{_short(self.attributes["name"])}"' if "name" in self.attributes else "")
+        return own if self.parent is None or self.parent.parent is None else f"{self.parent.path}/{own}"
+
+    @property
+    def place(self) -> str:
+        """File, line and path, as complaints begin."""
+        return f"{self.file}, line {self.line}, {self.path}"
+
+    def error(self, what: str) -> FileError:
+        """A complaint about this element."""
+        return FileError(f"{self.place}: {what}")
+
+    def note(self, what: str) -> None:
+        """Something to be said about this element that does not stop the reading."""
+        self.notes.append(f"{self.place}: {what}")
+
+    # ---- what it holds ---------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """Whether it has the attribute, without asking for it."""
+        return name in self.attributes
+
+    def text(self, name: str, default=MISSING) -> str:
+        """An attribute as it is written, without spaces around it."""
+        self.asked.add(name)
+        if name in self.attributes:
+            return self.attributes[name].strip()
+        if default is MISSING:
+            raise self.error(f"attribute {name} is missing")
+        return default  # type: ignore[return-value]
+
+    def number(self, name: str, default=MISSING, unbounded: bool = False) -> float:
+        """An attribute that is one number; unbounded: infinite and huge ones are welcome, as in limits."""
+        return self.numbers(name, 1, None if default is MISSING else (default,), unbounded)[0]
+
+    def numbers(self, name: str, count: int | range, default=None, unbounded: bool = False) -> tuple[float, ...]:
+        """An attribute that is so many numbers, spaces between them."""
+        self.asked.add(name)
+        if name not in self.attributes and default is not None:
+            return tuple(default)
+        return self._parsed(self.text(name), f"attribute {name}", count, unbounded)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An attribute that is true or false."""
+        return self._flag(self.text(name, str(default)), f"attribute {name}")
+
+    @property
+    def content(self) -> str:
+        """The text between its tags, without spaces around it."""
+        self.asked.add("")
+        return "".join(self.pieces).strip()
+
+    def content_numbers(self, count: int | range, unbounded: bool = False) -> tuple[float, ...]:
+        """The text between its tags as so many numbers."""
+        return self._parsed(self.content, "its text", count, unbounded)
+
+    def content_flag(self) -> bool:
+        """The text between its tags as true or false."""
+        return self._flag(self.content, "its text")
+
+    def all(self, *tags: str) -> "Iterator[Element]":
+        """Its children of these tags, or all, in order."""
+        for child in self.children:
+            if not tags or child.tag in tags:
+                child.wanted = True
+                yield child
+
+    def one(self, tag: str) -> "Element | None":
+        """Its child of a tag, if there is one; two are a mistake."""
+        found = list(self.all(tag))
+        if len(found) > 1:
+            raise found[1].error(f"there is a {tag} already, in line {found[0].line}; one is enough")
+        return found[0] if found else None
+
+    def need(self, tag: str) -> "Element":
+        """Its child of a tag, which must be there."""
+        found = self.one(tag)
+        if found is None:
+            raise self.error(f"has no <{tag}>; give it one")
+        return found
+
+    def take_all(self) -> None:
+        """Everything in it is used, or dealt with in a note."""
+        self.wanted = True
+        self.asked |= {"", *self.attributes}
+        for child in self.children:
+            child.take_all()
+
+    def _parsed(self, text: str, what: str, count: int | range, unbounded: bool) -> tuple[float, ...]:
+        """Numbers of a text; Python's own reading allows more than files should, as in 1_000 or nan."""
+        words = text.split()
+        counts = range(count, count + 1) if isinstance(count, int) else count
+        if len(words) not in counts:
+            wanted = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            raise self.error(f"{what} takes {wanted} number{'s' if wanted != '1' else ''}, not {_short(text)!r}")
+        found = []
+        for word in words:
+            if unbounded and word.lower() in INFINITE:
+                found.append(INFINITE[word.lower()])
+                continue
+            if not NUMBER.fullmatch(word):
+                raise self.error(f"{what}: {_short(word)!r} is not a finite number")
+            value = float(word)
+            if abs(value) > HUGE and not unbounded:
+                raise self.error(f"{what}: {_short(word)} is too large to be meant")
+            found.append(value)
+        return tuple(found)
+
+    def _flag(self, text: str, what: str) -> bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise self.error(f"{what} is true or false, not {_short(text)!r}")
+        return text.lower() in ("true", "1")
+
+
+def read_xml(path: Path, notes: list[str] | None = None) -> Element:
+    """The top element of a file; notes: of the file that includes it, where one does."""
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    return parse_xml(content, path, notes)
+
+
+def parse_xml(content: bytes, path: Path, notes: list[str] | None = None) -> Element:
+    """The top element of a file's content."""
+    if len(content) > LARGEST:
+        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which no description of a mechanism is")
+    builder = _Builder(path, [] if notes is None else notes)
+    try:
+        builder.parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise FileError(f"{path}, line {error.lineno}: not XML: {expat.ErrorString(error.code)}") from error
+    except (LookupError, ValueError) as error:  # an encoding that is not known, or not kept to
+        raise FileError(f"{path}: not XML: {error}") from error
+    assert builder.root is not None  # expat refuses a file without an element
+    return builder.root
+
+
+class _Builder:
+    """Elements from what the parser meets."""
+
+    def __init__(self, path: Path, notes: list[str]):
+        self.path = path
+        self.notes = notes
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.count = 0
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
+        self.parser.StartDoctypeDeclHandler = self.doctype
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """An element begins."""
+        parent = self.open[-1] if self.open else None
+        line = self.parser.CurrentLineNumber
+        self.count += 1
+        if self.count > MOST or len(self.open) >= DEEPEST:
+            what = f"more than {MOST} elements" if self.count > MOST else f"elements nested deeper than {DEEPEST}"
+            raise FileError(f"{self.path}, line {line}: {what}, which no description of a mechanism has")
+        kept = {name: value for name, value in attributes.items() if name.partition(":")[0] != "xmlns"}
+        element = Element(tag, kept, self.path, line, parent, self.notes)
+        if parent is None:
+            self.root = element
+        else:
+            parent.children.append(element)
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        self.open.pop()
+
+    def characters(self, text: str) -> None:
+        """Text between tags."""
+        self.open[-1].pieces.append(text)
+
+    def doctype(self, *declared) -> None:
+        """Entities are declared in a document type, so none gets that far."""
+        where = f"{self.path}, line {self.parser.CurrentLineNumber}"
+        raise FileError(f"{where}: a document type (<!DOCTYPE>) is not taken, since entities can grow; remove it")
+
+
+def unused(element: Element) -> list[str]:
+    """What no reader asked for, each with file, line and path: elements as a whole, attributes and texts of others."""
+    if not element.wanted:
+        return [f"{element.place}: read, not used"]
+    left = [name for name in element.attributes if name not in element.asked]
+    found = [f"{element.place}: {', '.join(left)} read, not used"] if left else []
+    if "" not in element.asked and "".join(element.pieces).strip():
+        found.append(f"{element.place}: its text is read, not used")
+    for child in element.children:
+        found += unused(child)
+    return found
+
+
+def _short(text: str) -> str:
+    """Enough of a text to be recognised."""
+    return text if len(text) <= 60 else f"{text[:57]}..."
