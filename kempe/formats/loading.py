@@ -4,17 +4,18 @@ from pathlib import Path
 
 from kempe.errors import FileError
 from kempe.formats import urdf
+from kempe.formats.mjcf import reading as mjcf
 from kempe.formats.reading import Reading
 from kempe.formats.xml import Element, read_xml
 from kempe.mechanism import files
 from kempe.mechanism.mechanism import Mechanism
 
-READERS = {"robot": urdf.read}  # by the tag of the top element
+READERS = {"robot": urdf.read, "mujoco": mjcf.read}  # by the tag of the top element
 XML = (".urdf", ".xml", ".sdf", ".mjcf")
 
 
 def load(path: str | Path, floating: bool = False) -> Mechanism:
-    """The mechanism of a file: YAML, or URDF with loops.
+    """The mechanism of a file: YAML, URDF with loops, or MJCF.
 
     floating: the root link of a URDF file is free to move, instead of welded to the ground. What was read but is not
     used is in `notes` of the mechanism.

@@ -1,0 +1,103 @@
+"""Meshes: closed surfaces of triangles, what the stuff inside weighs, and files they are read from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kempe.errors import FileError, MissingPackage
+
+LARGEST = 256 * 2**20  # bytes of a file
+FARTHEST = 1e30  # beyond it, moments of inertia are not finite
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Corners [m], one a row, and triangles by the numbers of their corners, counterclockwise seen from outside."""
+
+    corners: np.ndarray
+    triangles: np.ndarray
+
+    def contents(self, absolute: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
+        """Volume [m^3], its centre [m], and its tensor about that [m^5], as the inertia of stuff of density 1.
+
+        Each triangle and a point in the middle make a tetrahedron of volume d / 6, with d = a . (b x c), and the
+        integral of x x^T over it is d / 120 (s s^T + a a^T + b b^T + c c^T), where s = a + b + c. absolute: all
+        tetrahedra count as positive, as MuJoCo has it unless told otherwise: the same where a mesh is convex, and too
+        much where it is not.
+        """
+        corners = self.corners[self.triangles]
+        area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        if not area.sum() > 0:
+            return 0.0, self.corners.mean(axis=0), np.zeros((3, 3))
+        middle = area @ corners.mean(axis=1) / area.sum()
+        d = self._volumes(middle, absolute)
+        if not d.sum() > 0:
+            return 0.0, middle, np.zeros((3, 3))
+        centre = middle + d @ (corners - middle).sum(axis=1) / 4 / d.sum()
+        around = self._volumes(centre, absolute)
+        a, b, c = ((corners - centre)[:, k] for k in range(3))
+        squares = sum(np.einsum("i,ij,ik->jk", around, x, x) for x in (a + b + c, a, b, c)) / 120
+        return float(around.sum() / 6), centre, np.trace(squares) * np.eye(3) - squares
+
+    def _volumes(self, middle: np.ndarray, absolute: bool) -> np.ndarray:
+        """Six times the volumes of the tetrahedra that triangles make with a point."""
+        a, b, c = ((self.corners - middle)[self.triangles[:, k]] for k in range(3))
+        d = np.einsum("ij,ij->i", a, np.cross(b, c))
+        return np.abs(d) if absolute else d if d.sum() > 0 else -d  # or all triangles go round the other way
+
+
+def hull(corners: np.ndarray) -> Mesh:
+    """The convex body that corners span."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        found = ConvexHull(corners)
+    except QhullError as error:
+        raise FileError("its corners lie in a plane, so that nothing is inside") from error
+    triangles = found.simplices.copy()
+    a, b, c = (corners[triangles[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), found.equations[:, :3]) < 0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return Mesh(corners, triangles)
+
+
+def read_mesh(path: Path) -> Mesh:
+    """The mesh of a file, by trimesh; MuJoCo's own .msh, which that does not know, by its layout."""
+    if not path.is_file():
+        raise FileError(f"{path}: there is no such file")
+    if path.stat().st_size > LARGEST:
+        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which is more than a mesh needs")
+    if path.suffix.lower() == ".msh":
+        return _msh(path)
+    try:
+        import trimesh
+    except ImportError as error:
+        raise MissingPackage("reading meshes takes the package trimesh: pip install 'kempe[meshes]'") from error
+    try:
+        found = trimesh.load(path, force="mesh", process=False)
+        corners, triangles = np.array(found.vertices, dtype=float), np.array(found.faces, dtype=int)  # type: ignore[attr-defined]
+    except Exception as error:  # trimesh lets through whatever its many readers raise
+        raise FileError(f"{path}: not a mesh: {error}") from error
+    return _sound(path, corners, triangles)
+
+
+def _msh(path: Path) -> Mesh:
+    """Counts of corners, normals, texture coordinates and triangles; then these, in numbers of four bytes each."""
+    content = path.read_bytes()
+    corners, normals, textures, triangles = np.frombuffer(content[:16].ljust(16, b"\0"), dtype="<i4").tolist()
+    before = 4 * (3 * corners + 3 * normals + 2 * textures)
+    if min(corners, normals, textures, triangles) < 0 or len(content) != 16 + before + 12 * triangles:
+        raise FileError(f"{path}: not a mesh: its length does not fit its counts")
+    points = np.frombuffer(content, "<f4", 3 * corners, 16).astype(float).reshape(-1, 3)
+    numbers = np.frombuffer(content, "<i4", 3 * triangles, 16 + before).astype(int).reshape(-1, 3)
+    return _sound(path, points, numbers)
+
+
+def _sound(path: Path, corners: np.ndarray, triangles: np.ndarray) -> Mesh:
+    """A mesh that has triangles, between corners that are there, at places that are numbers."""
+    if not len(triangles) or triangles.min() < 0 or triangles.max() >= len(corners):
+        raise FileError(f"{path}: not a mesh: it has no triangles, or one refers to a corner that is not there")
+    if not np.isfinite(corners).all() or np.abs(corners).max() > FARTHEST:
+        raise FileError(f"{path}: not a mesh: a corner is not at a finite place")
+    return Mesh(corners, triangles)

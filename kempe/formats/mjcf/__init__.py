@@ -1,0 +1,1 @@
+"""MJCF, the files of MuJoCo: bodies inside bodies, classes of defaults, loops closed by equalities."""

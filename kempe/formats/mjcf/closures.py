@@ -1,0 +1,171 @@
+"""Equalities as joints that close loops: a connect is a ball, two on one line a hinge, a weld is fixed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.formats.mjcf.bodies import Bodies, Place, placed
+from kempe.formats.mjcf.defaults import MAIN
+from kempe.formats.mjcf.poses import unit
+from kempe.formats.poses import Pose, turning
+from kempe.formats.reading import Coupling, guarded
+from kempe.formats.xml import Element
+from kempe.spatial import quaternions
+
+SAME = 1e-9  # beside the size of what is compared
+
+
+@dataclass(frozen=True, eq=False)
+class Pin:
+    """A point that two bodies share, in the axes of each."""
+
+    element: Element
+    a: Place
+    b: Place
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The names of both bodies."""
+        return self.a.body.name, self.b.body.name
+
+
+def read_equalities(root: Element, found: Bodies) -> list[Coupling]:
+    """Adds the joints that close loops; gives the couplings between joints."""
+    pins: dict[tuple[str, str], list[Pin]] = {}
+    couplings = []
+    for section in root.all("equality"):
+        for element in section.all("connect", "weld", "joint"):
+            tag = element.tag
+            if tag != "joint":  # whose defaults stand under the same tag as those of bodies' joints
+                found.classes.applied(element, MAIN)
+            element.text("class", MAIN)
+            if not element.flag("active", True):
+                element.note("is not active, and not used")
+                element.take_all()
+            elif tag == "connect":
+                pin = _pin(element, found)
+                pins.setdefault(pin.pair, []).append(pin)
+            elif tag == "weld":
+                _weld(element, found)
+            else:
+                couplings += _coupling(element, found)
+    for shared in pins.values():
+        _pinned(shared, found)
+    return couplings
+
+
+def _two(element: Element, found: Bodies) -> tuple[Place, Place] | None:
+    """The frames of two sites, where sites are named."""
+    if not element.has("site1"):
+        return None
+    names = element.text("site1"), element.text("site2")
+    for name in names:
+        if name not in found.sites:
+            raise element.error(f"there is no site {name!r}")
+    return found.sites[names[0]], found.sites[names[1]]
+
+
+def _bodies(element: Element, found: Bodies) -> tuple[Place, Place]:
+    names = element.text("body1"), element.text("body2", "world")
+    for name in names:
+        if name not in found.bodies:
+            raise element.error(f"there is no body {name!r}; there are {', '.join(found.bodies)}")
+    return found.bodies[names[0]], found.bodies[names[1]]
+
+
+def _pin(element: Element, found: Bodies) -> Pin:
+    """A connect; an anchor is a point of the first body, and of the second where it is as drawn."""
+    sites = _two(element, found)
+    if sites is not None:
+        return Pin(element, *sites)
+    a, b = _bodies(element, found)
+    anchor = Pose(np.eye(3), np.array(element.numbers("anchor", 3)))
+    there = b.drawn.inverse().then(a.drawn).then(anchor)
+    return Pin(element, Place(a.body, anchor, a.drawn), Place(b.body, there, b.drawn))
+
+
+def _weld(element: Element, found: Bodies) -> None:
+    """Frames that coincide: of two sites, or `relpose` on the first body and `anchor` on the second."""
+    name = _name(element, found, "weld")
+    scale = element.number("torquescale", 1.0)
+    sites = _two(element, found)
+    if sites is not None:
+        a, b = sites
+        frames = a.inside, b.inside
+    else:
+        a, b = _bodies(element, found)
+        anchor = Pose(np.eye(3), np.array(element.numbers("anchor", 3, (0.0, 0.0, 0.0))))
+        given = np.array(element.numbers("relpose", 7, (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
+        if given[3:].any():
+            turn = quaternions.to_matrix(unit(element, "relpose", given[3:]))
+            frames = Pose(turn, given[:3]), anchor
+        else:  # as drawn
+            frames = a.drawn.inverse().then(b.drawn).then(anchor), anchor
+    one, other = placed(a.body, frames[0]), placed(b.body, frames[1])
+    kind = "fixed" if scale > 0 else "spherical"  # torques that weigh nothing leave a point
+    guarded(element, lambda: found.mechanism.joint(kind, name, one, other))
+
+
+def _pinned(pins: list[Pin], found: Bodies) -> None:
+    """Points that two bodies share: one is a ball, points on one line are a hinge, three off a line a weld.
+
+    That holds where the points are as far from each other on both bodies; where they are not, each stays a ball, and
+    the loop closes as well as it can or not at all.
+    """
+    a, b = (np.array([getattr(pin, side).inside.position for pin in pins]) for side in "ab")
+    size = max(np.abs(a - a[0]).max(), np.abs(b - b[0]).max())
+    whole = _turn_between(a - a.mean(axis=0), b - b.mean(axis=0))
+    rigid = np.abs((a - a.mean(axis=0)) @ whole.T - (b - b.mean(axis=0))).max() <= SAME * size
+    first = pins[0]
+    if len(pins) == 1 or size == 0 or not rigid:
+        for pin in pins if size > 0 else pins[:1]:
+            name = _name(pin.element, found, "connect")
+            one, other = placed(pin.a.body, pin.a.inside), placed(pin.b.body, pin.b.inside)
+            guarded(pin.element, lambda n=name, x=one, y=other: found.mechanism.joint("spherical", n, x, y))
+        return
+    far = int(np.argmax(np.linalg.norm(a - a[0], axis=1)))
+    along, there = a[far] - a[0], b[far] - b[0]
+    # b's axes as drawn, seen from a, then turned so that both lines are one.
+    seen = first.b.drawn.rotation.T @ first.a.drawn.rotation
+    turn = turning(seen @ along, there) @ seen
+    across = np.linalg.norm(np.cross(a - a[0], along / np.linalg.norm(along)), axis=1)
+    kind, axes = "revolute", [along / np.linalg.norm(along)]
+    if across.max() > SAME * size:
+        kind, axes, turn = "fixed", [], whole
+    name = _name(first.element, found, "connect")
+    one, other = placed(first.a.body, Pose(np.eye(3), a[0])), placed(first.b.body, Pose(turn, b[0]))
+    guarded(first.element, lambda: found.mechanism.joint(kind, name, one, other, axes))
+    words = "a hinge" if kind == "revolute" else "a weld"
+    others = f"{len(pins) - 1} other connect{'s' if len(pins) > 2 else ''}"
+    first.element.note(f"together with {others} between the same bodies it is {words}, {name!r}")
+
+
+def _turn_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The rotation R with R a = b, for points one a row: from the singular vectors of the sum of b a^T."""
+    u, _, vt = np.linalg.svd(b.T @ a)
+    return u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+
+
+def _name(element: Element, found: Bodies, kind: str) -> str:
+    given = element.text("name", "")
+    found.unnamed[kind] += not given
+    return found.names.new(element, given or f"{kind} {found.unnamed[kind]}", "loop")
+
+
+def _coupling(element: Element, found: Bodies) -> list[Coupling]:
+    """y - ref = c0 + c1 (x - ref of x), as a line between the two coordinates; curves are noted, not used."""
+    named = [element.text("joint1"), *([element.text("joint2")] if element.has("joint2") else [])]
+    for name in named:
+        if name not in found.joints:
+            raise element.error(f"there is no joint {name!r}; there are {', '.join(found.joints)}")
+    c = (*element.numbers("polycoef", range(1, 6), (0.0, 1.0, 0.0, 0.0, 0.0)), 0.0, 0.0, 0.0, 0.0)
+    if any(c[2:]) and len(named) > 1:
+        element.note(f"polycoef: {', '.join(named)} are coupled by a curve, which is not used; a line would be")
+        return []
+    (y, y_ref), *rest = (found.joints[name] for name in named)
+    coefficients, offset = {y: 1.0}, y_ref + c[0]
+    for x, x_ref in rest:
+        coefficients[x] = -c[1]
+        offset -= c[1] * x_ref
+    name = _name(element, found, "coupling")
+    return [Coupling(name, coefficients, offset)]

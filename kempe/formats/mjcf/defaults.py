@@ -1,0 +1,35 @@
+"""Classes of defaults: attributes that elements have unless they say otherwise, handed down from class to class."""
+
+from kempe.formats.xml import Element
+
+MAIN = "main"  # the class of elements that name none
+SHARED = {"connect": "equality", "weld": "equality"}  # tags that have their defaults under another
+
+
+class Classes:
+    """For every class and tag, the attributes an element starts from."""
+
+    def __init__(self, root: Element):
+        self._of: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        for default in root.all("default"):
+            self._read(default, default.text("class", MAIN), {})
+
+    def _read(self, default: Element, name: str, above: dict[str, dict[str, str]]) -> None:
+        own = {tag: dict(attributes) for tag, attributes in (above or self._of.get(name, {})).items()}
+        for child in default.children:
+            if child.tag != "default":
+                own[child.tag] = own.get(child.tag, {}) | child.attributes
+        self._of[name] = own
+        for child in default.children:
+            if child.tag == "default":
+                self._read(child, child.text("class"), own)
+        default.take_all()
+
+    def applied(self, element: Element, inherited: str) -> Element:
+        """The element with all its attributes: its own before those of its class, or of the one it stands in."""
+        name = element.text("class", inherited)
+        if name not in self._of:
+            raise element.error(f"there is no class {name!r}; there are {', '.join(self._of)}")
+        given = self._of[name].get(SHARED.get(element.tag, element.tag), {})
+        element.attributes = given | element.attributes
+        return element

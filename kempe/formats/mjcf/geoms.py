@@ -1,0 +1,197 @@
+"""Geoms: what shapes of MJCF weigh, and the solids they are drawn as."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kempe.errors import FileError, MissingPackage
+from kempe.formats.meshes import FARTHEST, Mesh, hull, read_mesh
+from kempe.formats.mjcf.defaults import MAIN, Classes
+from kempe.formats.mjcf.poses import point, read_pose, z_along
+from kempe.formats.mjcf.settings import Settings
+from kempe.formats.poses import Pose
+from kempe.formats.xml import Element
+from kempe.mechanism.bodies import Box, Cylinder, Solid, Sphere
+from kempe.spatial import quaternions
+from kempe.spatial.inertia import RigidInertia
+
+# How many numbers the size of a shape has; none where there is no size, or none that matters.
+SIZES = {
+    "sphere": 1,
+    "capsule": 2,
+    "ellipsoid": 3,
+    "cylinder": 2,
+    "box": 3,
+    "plane": 0,
+    "hfield": 0,
+    "mesh": 0,
+    "sdf": 0,
+}
+LONG = ("capsule", "cylinder", "ellipsoid", "box")  # those that may lie between two points
+
+
+@dataclass(frozen=True, eq=False)
+class Geom:
+    """A shape on a body: its place, what it weighs (at the body's origin), and what it is drawn as, if anything."""
+
+    name: str | None
+    pose: Pose
+    inertia: RigidInertia
+    solid: Solid | None
+
+
+def shape_contents(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
+    """Volume [m^3] of a shape about the origin, and its moments of inertia [m^2] for a mass of 1 kg.
+
+    size: radius of a sphere; radius and half length of a capsule or cylinder along z; half lengths of other shapes.
+    """
+    if kind == "sphere":
+        r = size[0]
+        return 4 / 3 * math.pi * r**3, np.full(3, 0.4 * r * r)
+    if kind in ("ellipsoid", "box"):
+        x, y, z = size**2
+        sums = np.array([y + z, x + z, x + y])
+        return (4 / 3 * math.pi * size.prod(), sums / 5) if kind == "ellipsoid" else (8 * size.prod(), sums / 3)
+    r, h = size[:2]
+    pipe, along, across = 2 * math.pi * r * r * h, r * r / 2, r * r / 4 + h * h / 3
+    if kind == "cylinder":
+        return pipe, np.array([across, across, along])
+    # A capsule is a cylinder and two half balls, whose centres of mass are 3/8 r beyond its ends.
+    share = 2 * r / (2 * r + 3 * h)  # of the balls in the volume
+    across = (1 - share) * across + share * (0.4 * r * r + h * h + 0.75 * h * r)
+    along = (1 - share) * along + share * 0.4 * r * r
+    return pipe + 4 / 3 * math.pi * r**3, np.array([across, across, along])
+
+
+class Geoms:
+    """Reads geoms, with the meshes of the file they refer to."""
+
+    def __init__(self, root: Element, settings: Settings, classes: Classes, folder: Path):
+        self.settings = settings
+        self.folder = folder
+        self._meshes: dict[str, Element] = {}
+        self._read: dict[str, Mesh | None] = {}
+        for asset in root.all("asset"):
+            for mesh in asset.all("mesh"):
+                classes.applied(mesh, MAIN)
+                name = mesh.text("name", "") or Path(mesh.text("file", "")).stem
+                self._meshes[name] = mesh
+
+    def geom(self, element: Element, frame: Pose) -> Geom:
+        """One geom; its defaults are in its attributes already."""
+        kind = element.text("type", "sphere")
+        if kind not in SIZES:
+            raise element.error(f"there is no type {kind!r} of geoms; there are {', '.join(SIZES)}")
+        pose, size = self._placed(element, kind)
+        pose = frame.then(pose)
+        inertia, name = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3))), element.text("name", None)
+        low, high = self.settings.groups
+        weighs = low <= element.number("group", 0.0) <= high
+        if kind in ("plane", "hfield") or (element.has("mass") and element.number("mass") == 0):
+            weighs = False
+        if SIZES[kind] and weighs:
+            volume, moments = shape_contents(kind, size)
+            mass = self._mass(element, volume)
+            turned = pose.rotation @ np.diag(mass * moments) @ pose.rotation.T
+            inertia = RigidInertia.at_com(mass, pose.position, turned)
+        elif weighs:
+            inertia = self._mesh_inertia(element, pose)
+        return Geom(name, pose, inertia, _drawn(kind, size))
+
+    def _mass(self, element: Element, volume: float) -> float:
+        given = element.number("mass") if element.has("mass") else volume * element.number("density", 1000.0)
+        if given < 0:
+            raise element.error(f"its mass is {given:g} kg; it cannot be negative")
+        if element.has("shellinertia") and element.flag("shellinertia"):
+            element.note("shellinertia: its mass is taken to fill it, not to lie on its surface")
+        return given
+
+    def _placed(self, element: Element, kind: str) -> tuple[Pose, np.ndarray]:
+        """Its pose and size; both come from the two end points where it has those."""
+        count = SIZES[kind]
+        if element.has("mesh") and count:
+            raise element.error(f"a {kind} fitted to a mesh is not known here; give its size, or type mesh")
+        pose = read_pose(element, self.settings)
+        if not count:
+            element.text("size", "")
+            return pose, np.zeros(3)
+        if not element.has("fromto"):
+            size = np.array(element.numbers("size", range(1, 4), ()))
+            if len(size) < count:
+                raise element.error(f"attribute size of a {kind} takes {count} numbers, not {len(size)}")
+        else:
+            if kind not in LONG:
+                raise element.error(f"a {kind} has no two ends; fromto is for {', '.join(LONG)}")
+            ends = np.array(element.numbers("fromto", 6)).reshape(2, 3)
+            radius = element.numbers("size", range(1, 4))[0]
+            length = float(np.linalg.norm(ends[0] - ends[1]))
+            if not length > 1e-14:
+                raise element.error("the two points of fromto are one")
+            size = np.array([radius, length / 2] if count == 2 else [radius, radius, length / 2])
+            pose = Pose(z_along(ends[0] - ends[1]), ends.mean(axis=0))
+        if not (size[:count] > 0).all() or size.max() > FARTHEST:
+            raise element.error(
+                f"attribute size of a {kind} takes {count} positive numbers, none too large to be meant"
+            )
+        return pose, size
+
+    def _mesh_inertia(self, element: Element, pose: Pose) -> RigidInertia:
+        mesh = self._mesh(element)
+        if mesh is None:
+            return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
+        how = self._meshes[element.text("mesh")].text("inertia", "legacy")
+        volume, centre, tensor = mesh.contents(absolute=how == "legacy")
+        if not volume > 0:
+            raise element.error("its mesh encloses no volume; give the body an <inertial>, or the geom mass 0")
+        mass = self._mass(element, volume)
+        turned = mass / volume * (pose.rotation @ tensor @ pose.rotation.T)
+        return RigidInertia.at_com(mass, point(pose, centre), turned)
+
+    def _mesh(self, element: Element) -> Mesh | None:
+        """The mesh of a geom; None, with a note, where it cannot be read."""
+        name = element.text("mesh")
+        if name not in self._meshes:
+            raise element.error(f"there is no mesh {name!r}; there are {', '.join(self._meshes) or 'none'}")
+        if name not in self._read:
+            self._read[name] = self._asset(self._meshes[name])
+        return self._read[name]
+
+    def _asset(self, asset: Element) -> Mesh | None:
+        if asset.has("vertex"):
+            found = self._surface(asset, np.array(asset.numbers("vertex", range(12, 10**6, 3))).reshape(-1, 3))
+        else:
+            try:
+                found = read_mesh(self.folder / self.settings.mesh_folder / asset.text("file"))
+            except (FileError, MissingPackage) as error:
+                asset.note(f"{error}; geoms of this mesh have no mass")
+                return None
+        if asset.text("inertia", "legacy") == "convex":
+            found = hull(found.corners)
+        away = np.array(asset.numbers("refpos", 3, (0.0, 0.0, 0.0)))
+        turn = quaternions.to_matrix(np.array(asset.numbers("refquat", 4, quaternions.IDENTITY)))
+        scale = np.array(asset.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        return Mesh((found.corners - away) @ turn * scale, found.triangles)
+
+    def _surface(self, asset: Element, corners: np.ndarray) -> Mesh:
+        if not asset.has("face"):
+            try:
+                return hull(corners)
+            except FileError as error:
+                raise asset.error(str(error)) from error
+        faces = np.array(asset.numbers("face", range(3, 10**6, 3))).reshape(-1, 3)
+        if not np.isin(faces, np.arange(len(corners))).all():
+            raise asset.error(f"a face refers to a vertex that is not there; there are {len(corners)}")
+        return Mesh(corners, faces.astype(int))
+
+
+def _drawn(kind: str, size: np.ndarray) -> Solid | None:
+    """A solid without mass; a capsule is drawn without its round ends."""
+    if kind == "sphere":
+        return Sphere(float(size[0]), 0.0)
+    if kind == "box":
+        return Box((2 * float(size[0]), 2 * float(size[1]), 2 * float(size[2])), 0.0)
+    if kind in ("cylinder", "capsule"):
+        return Cylinder(2 * float(size[1]), float(size[0]), 0.0)
+    return None
