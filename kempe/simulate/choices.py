@@ -174,6 +174,7 @@ class Choices:
         """Lets go of what is still being compiled."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = self._coming = self._tried = self._dense = None
 
     def _cross(self, machine: Machine) -> None:
         machine.w[at.WATCH], machine.w[at.CROSSING] = 0, 1

@@ -157,9 +157,8 @@ class _Run:
         machine, locks = self.stretch.machine, self.structures.locks
         if not locks:
             return {}
-        a = machine.system.main(machine.t, machine.q, machine.v, machine.z, machine.outside, machine.p, machine.scales)[
-            1
-        ]
+        state = machine.t, machine.q, machine.v, machine.z
+        a = machine.system.main(*state, machine.outside, machine.p, machine.scales)[1]
         return dict.fromkeys(pressed(locks, self.stretch.structure.on, machine.q, machine.v, a), True)
 
     def _switch(self, asked: Mapping[str, bool]) -> None:

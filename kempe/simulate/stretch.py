@@ -101,9 +101,9 @@ class Stretch:
 
     def go(self, bar: Progress, until: float) -> None:
         """Until a time, or whatever comes first; what Python raises in a controller is raised where it was."""
-        self.begun = True
+        first, self.begun = not self.begun, True
         try:
-            if self.journal.log and self.plan.output is not None:
+            if first and self.journal.log and self.plan.output is not None:
                 self.note()
             self._go(bar, until)
         except BaseException:
@@ -139,7 +139,7 @@ class Stretch:
         if sampled is not None:
             until = min(self._next_sample(), end)
         if self.plan.output is None:
-            self.note()
+            self.note(once=True)
         while not self.asked:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
             how = machine.advance(until, self._steps(budget))

@@ -283,6 +283,7 @@ def test_a_joint_out_of_reach_stays_off_and_one_that_cannot_be_closed_ends_the_r
     run = model.simulate({"A": 0.0}, 1.0, switches=kp.Switch("grip", on=0.5, reach=0.3))
     assert run.outcome.finished
     assert run.occurrences[0].name.startswith("grip missed by")
+    assert len(run) == len(model.simulate({"A": 0.0}, 1.0))
     assert run.structure == model.simulate({"A": 0.0}, 1.0).structure
     run = model.simulate({"A": 0.0}, 1.0, switches=kp.Switch("grip", on=0.5))
     assert run.outcome.kind == "not closed"
