@@ -71,7 +71,7 @@ class Choices:
         if own < FADING:
             known = self._known_at(q)
             if known is not None:
-                return system(model, self.setting, known), scales(model, p, known, q)
+                return system(model, self.setting, known[0]), scales(model, p, known[0], q, known[1])
             other, fit = best_at(model, q)
             if fit < NARROW and self._on_a_freer_branch(q, p):
                 return system(model, self.setting, None), scales(model, p)
@@ -79,11 +79,13 @@ class Choices:
                 choice, pivots = other, pivots_at(model, other, q)
         return system(model, self.setting, choice), scales(model, p, choice, q, pivots)
 
-    def _known_at(self, q: np.ndarray) -> Choice | None:
-        """Of choices that are compiled already, the one that fits best, if it will do to begin with."""
-        known = [choice for choice in compiled_choices(self.model, self.setting) if choice is not None]
-        fits = [fitness(self.model, choice, q) for choice in known]
-        return known[int(np.argmax(fits))] if max(fits, default=0.0) > BETTER * WEAK else None
+    def _known_at(self, q: np.ndarray) -> tuple[Choice, np.ndarray] | None:
+        """Of choices that are compiled already, the last one that will do to begin with, and its pivots."""
+        for choice in reversed(compiled_choices(self.model, self.setting)):
+            pivots = None if choice is None else pivots_at(self.model, choice, q)
+            if choice is not None and pivots is not None and np.abs(pivots).min(initial=1.0) > BETTER * WEAK:
+                return choice, pivots
+        return None
 
     def begin(self, machine: Machine) -> None:
         """Has the machine watch."""
