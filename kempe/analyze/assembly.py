@@ -341,7 +341,7 @@ def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
     """Which loop stays open, by how much, and which of the given values is out of reach."""
     phi, start, parts = model.closure(q)[0] * model.equations.closure_size, 0, []
     for loop in model.topology.loops:
-        rows = 6 - len(loop.joint.type.v_names)
+        rows = loop.joint.rows
         gap = float(np.abs(phi[start : start + rows]).max(initial=0.0))
         if gap > 1e-9:
             parts.append(f"loop {' - '.join(loop.around)} stays open by {gap:.3g} m at {loop.joint.name}")

@@ -186,7 +186,7 @@ def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
     """See `Model.multipliers`."""
     lam, at, found = all_multipliers(model, q, v, tau, a, p)[0], 0, {}
     for loop in model.topology.loops:
-        rows = 6 - len(loop.joint.type.v_names)
+        rows = loop.joint.rows
         found[loop.joint.name] = lam[..., at : at + rows]
         at += rows
     return found
@@ -249,7 +249,7 @@ def _loop_of(model: Model, sizes: np.ndarray) -> str:
     """The loop with the largest entry."""
     worst, at = int(sizes.reshape(-1, sizes.shape[-1]).max(axis=0).argmax()), 0
     for loop in model.topology.loops:
-        at += 6 - len(loop.joint.type.v_names)
+        at += loop.joint.rows
         if worst < at:
             return " - ".join(loop.around)
     raise AssertionError(worst)

@@ -119,7 +119,7 @@ def gruebler(topology: Topology) -> int:
     """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes."""
     bodies = topology.mechanism.bodies
     bending = sum(sum(body.beam.counts) for body in bodies if body.beam is not None)
-    return 6 * len(bodies) + bending - sum(6 - len(joint.type.v_names) for joint in holding(topology))
+    return 6 * len(bodies) + bending - sum(joint.rows for joint in holding(topology))
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ def masses(model: Model) -> dict[str, float]:
     rows, size, found, at = model.loop_rows(q), float(model.equations.closure_size), {}, 0
     mobility = rows @ np.linalg.solve(model.mass_matrix(q), rows.T) * size**2  # rows of turning are by size too
     for loop in model.topology.loops:
-        count = 6 - len(loop.joint.type.v_names)
+        count = loop.joint.rows
         own = np.linalg.eigvalsh(mobility[at : at + count, at : at + count])
         at += count
         found[loop.joint.name] = 1.0 / own[own > IMMOBILE * own.max(initial=0.0)].min(initial=np.inf)

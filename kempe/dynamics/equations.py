@@ -72,7 +72,7 @@ class Equations:
     def sizes(self) -> dict[str, int]:
         """Lengths of the vectors that functions take."""
         nq, nv = self.topology.nq, self.topology.nv
-        rows = sum(6 - len(loop.joint.type.v_names) for loop in self.topology.loops)
+        rows = sum(loop.joint.rows for loop in self.topology.loops)
         return {"q": nq, "v": nv, "a": nv, "tau": nv, "lam": rows, "p": len(self.parameters)}
 
     @cached_property

@@ -75,7 +75,7 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
     found, first = [], 0
     for loop in tree.topology.masked or tree.topology.loops:
         a, b = (tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b))
-        count = 6 - len(loop.joint.type.v_names)
+        count = loop.joint.rows
         numbers = tuple(n for n, row in enumerate(rows) if first <= row < first + count)
         on = tree.values.get(f"{loop.joint.name}.on", 1.0)
         kept = tuple(rows[n] - first for n in numbers)

@@ -14,7 +14,6 @@ from kempe.dynamics import beams, kinematics, recursions, settling
 from kempe.dynamics.held import Held, Lock, cuts_of, placed
 from kempe.dynamics.multipliers import Solution
 from kempe.dynamics.recursions import inline
-from kempe.dynamics.rows import count_of
 from kempe.dynamics.tree import Tree
 from kempe.spatial.vectors import Scalar, Vector
 from kempe.topology.paths import lock_paths
@@ -24,7 +23,7 @@ SKIPPED = 1e-11
 
 def rows_of(tree: Tree) -> tuple[int, ...]:
     """Numbers of all rows of closures."""
-    return tuple(range(sum(count_of(loop.joint.type) for loop in tree.topology.masked)))
+    return tuple(range(sum(loop.joint.rows for loop in tree.topology.masked)))
 
 
 def locks_of(tree: Tree) -> list[Lock]:

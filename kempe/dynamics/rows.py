@@ -28,11 +28,6 @@ class Rows:
     upright: tuple[int, int] | None = None
 
 
-def count_of(kind: type[JointKind]) -> int:
-    """How many equations a closure of a kind has."""
-    return 6 - len(kind.v_names)
-
-
 ALIGNED = ((0, 2), (1, 2))  # b's z is across a's x and y
 ROWS: dict[type[JointKind], Rows] = {
     Revolute: Rows((0, 1, 2), ALIGNED, upright=(2, 2)),

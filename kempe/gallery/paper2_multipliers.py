@@ -43,7 +43,7 @@ def rows_of(model: Model) -> list[list[int]]:
     """Rows of J that each loop keeps, those of others left out."""
     found, first = [], 0
     for loop in model.topology.loops:
-        last = first + 6 - len(loop.joint.type.v_names)
+        last = first + loop.joint.rows
         found.append(sorted(row for row in model.choice.rows if first <= row < last))
         first = last
     return found

@@ -87,7 +87,7 @@ def reading(mechanism: Mechanism) -> tuple[int, int, int, int, int, int]:
     these."""
     model, joints = mechanism.compile("partition"), [x for x in mechanism.joints if x.name != "flight"]
     freedoms = sum(len(joint.type.v_names) for joint in joints)
-    rows = sum(6 - len(loop.joint.type.v_names) for loop in model.topology.loops)
+    rows = sum(loop.joint.rows for loop in model.topology.loops)
     loops = len(joints) - len(mechanism.bodies)
     return freedoms, loops, model.dof, model.nv, len(model.topology.loops), rows
 

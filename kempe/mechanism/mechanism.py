@@ -53,6 +53,11 @@ class Joint:
         """Its kind, with parameters put in."""
         return Helical(value(f"{self.name}.pitch")) if self.type is Helical else self.type()
 
+    @property
+    def rows(self) -> int:
+        """How many equations it is where it closes a loop."""
+        return 6 - len(self.type.v_names)
+
     def paths(self, quantity: str) -> list[str]:
         """The parameters of a quantity that every freedom has, such as `damping`; springs want an angle or a slide."""
         if quantity in ("stiffness", "rest") and len(self.type.q_names) != len(self.type.v_names):

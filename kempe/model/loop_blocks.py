@@ -92,7 +92,7 @@ def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
     rows, columns, first = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
     for loop in topology.loops:
         _, around = _around(topology, loop)
-        own, height = _numbers(topology, around, "v"), 6 - len(loop.joint.type.v_names)
+        own, height = _numbers(topology, around, "v"), loop.joint.rows
         rows.append(np.repeat(np.arange(first, first + height), len(own)))
         columns.append(np.tile(own, height))
         first += height

@@ -121,7 +121,7 @@ def residuals(run: "Trajectory") -> np.ndarray:
     found = np.abs(model.residual(run.q, p=run.inputs))
     first, column = 0, {name: k for k, name in enumerate(run.on_names)}
     for loop in model.topology.closures:
-        rows = 6 - len(loop.joint.type.v_names)
+        rows = loop.joint.rows
         if loop.joint.switchable:
             found[~run.on[:, column[loop.joint.name]], first : first + rows] = 0.0
         first += rows

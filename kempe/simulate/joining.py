@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from kempe.analyze.assembly import CLOSED
-from kempe.dynamics.rows import count_of
 from kempe.errors import KempeError, NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -66,7 +65,7 @@ class Constraints:
     @cached_property
     def rows(self) -> np.ndarray:
         """Of all rows of loops, theirs."""
-        return np.repeat(self.active, [count_of(loop.joint.type) for loop in self.whole.topology.loops])
+        return np.repeat(self.active, [loop.joint.rows for loop in self.whole.topology.loops])
 
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """What is left of closing, how it changes with v, and whether everything is closed as it should be."""

@@ -105,8 +105,7 @@ class _Run:
         self.times = [entry for entry in timetable(structures.switches) if entry[0] >= self.plan.start]
         self.outcome: Outcome | None = None
         self.switched: list[Switched] = []
-        q = begin.y[: self.model.nq]
-        self.stretch = Stretch(structures.first(q, begin.p), self.plan, begin, self.journal)
+        self.stretch = Stretch(structures.first(begin.p), self.plan, begin, self.journal)
 
     def go(self, bar: Progress) -> None:
         """Until the end, or whatever comes first; what Python raises in a controller is raised with the run so far."""

@@ -57,7 +57,7 @@ class Structures:
         """All that can be on or off: switchable joints, and limits where these are locks."""
         return *self.model.topology.switchable, *(lock.name for lock in self.locks)
 
-    def first(self, q: np.ndarray, p: np.ndarray) -> Structure:
+    def first(self, p: np.ndarray) -> Structure:
         """The structure that a run begins with."""
         on = frozenset(self.model.topology.on)
         found: Future[Structure] = Future()

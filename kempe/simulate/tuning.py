@@ -123,7 +123,7 @@ def _gaps(model: Model, t: np.ndarray, q: np.ndarray, p) -> tuple[float, float]:
     """The largest gap of any cut over a run, and the root of its mean square over time; turning counts by size."""
     residual, at, gaps = model.residual(q, p=p) * float(model.equations.closure_size), 0, []
     for loop in model.topology.held:
-        rows = 6 - len(loop.joint.type.v_names)
+        rows = loop.joint.rows
         gaps.append(np.linalg.norm(residual[:, at : at + rows], axis=1))
         at += rows
     worst = np.max(gaps, axis=0)

@@ -383,7 +383,7 @@ def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
 
 
 def _reason(joint: Joint, distance: dict[Body, int]) -> str:
-    rows, steps = 6 - len(joint.type.v_names), min(distance[joint.a.body], distance[joint.b.body])
+    rows, steps = joint.rows, min(distance[joint.a.body], distance[joint.b.body])
     return (
         f"it gives {rows} closure equations, carries nothing that needs a coordinate, "
         f"and lies {_count(steps, 'joint')} from the ground"
