@@ -18,7 +18,7 @@ from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import skew
 from kempe.topology.cuts import stays
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _error(where: str, what: str) -> Finding:
 
 def _names(m: Mechanism) -> Iterator[Finding]:
     parts = [*(("body", b.name) for b in (m.ground, *m.bodies)), *(("joint", j.name) for j in m.joints)]
-    parts += [("load", load.name) for load in m.loads]
+    parts += [*(("coupling", each.name) for each in m.couplings), *(("load", load.name) for load in m.loads)]
     for name, times in Counter(name for _, name in parts).items():
         if times > 1:
             kinds = sorted({kind for kind, n in parts if n == name})
@@ -290,7 +290,7 @@ def _connections(m: Mechanism) -> Iterator[Finding]:
 def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
     """Joints along which a motion of the tree meets no inertia, at every one of a few states; loops may hold those that
     have none, so a mechanism with loops that stay is not judged by its tree."""
-    if any(not loop.joint.switchable for loop in tree.topology.loops):
+    if tree.topology.couplings or any(not loop.joint.switchable for loop in tree.topology.loops):
         return
     rng = np.random.default_rng(0)
     samples = 3

@@ -257,7 +257,23 @@ class Bodies:
             right.append(s.held.T @ self.bias(s))
             if any(s.joint.armature):
                 inertia += between.T @ s.efforts @ np.diag(s.joint.armature) @ along(s.free, between)
+        for coupling in m.couplings:
+            row, known = np.zeros(size), 0.0
+            for s, freedom, factor in self._coupled(coupling):
+                push = factor * s.efforts[:, freedom]
+                self._pair(row, s.joint, push)
+                known += push @ self.bias(s)
+            rows.append(row[None])
+            right.append([known])
         return inertia, np.vstack(rows), np.concatenate(right)
+
+    def _coupled(self, coupling):
+        """Joints of a coupling, their freedoms and factors: the largest is 1, or of an equation of lengths 1 / size."""
+        largest = max(coupling.terms, key=lambda term: abs(term.coefficient))
+        unit = self.size if largest.joint.type.units[largest.freedom] == "m" else 1.0
+        joints = {s.joint.name: s for s in self.joints}
+        for term in coupling.terms:
+            yield joints[term.joint.name], term.freedom, term.coefficient / abs(largest.coefficient) / unit
 
     def solve(self, tau: dict) -> Solved:
         """Accelerations and reactions for efforts by joint name."""
@@ -290,6 +306,9 @@ class Bodies:
             reactions[s.joint.name] = s.seen(s.held @ lam[at : at + count] + s.efforts @ effort)
             stressed[s.joint.name] = float(np.abs(stress[at : at + count]).max(initial=0.0))
             at += count
+        for coupling, factor in zip(self.mechanism.couplings, lam[at:], strict=True):
+            for s, freedom, share in self._coupled(coupling):
+                reactions[s.joint.name] = reactions[s.joint.name] + s.seen(factor * share * s.efforts[:, freedom])
         return Solved(accelerations, reactions, stressed, rows.shape[1] - rank, float(sizes[rank - 1] / sizes[0]))
 
     def unbalanced(self, accelerations: dict, reactions: dict) -> float:

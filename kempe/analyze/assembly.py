@@ -301,7 +301,7 @@ def _moving(model: Model, q: np.ndarray, rates: Mapping) -> State:
     slices, free = model.slices("v"), np.ones(model.nv, dtype=bool)
     outside = {n: x for n, x in rates.items() if n in model.cut or (n not in slices and "." in n)}
     inside = model.state(rates={n: x for n, x in rates.items() if n not in outside}).v
-    if not rates or not (model.topology.loops or outside):
+    if not rates or not (model.topology.constrained or outside):
         return State(model, q, inside)
     for name in (n for n in rates if n not in outside):
         free[slices[name]] = False
@@ -346,6 +346,10 @@ def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
         if gap > 1e-9:
             parts.append(f"loop {' - '.join(loop.around)} stays open by {gap:.3g} m at {loop.joint.name}")
         start += rows
+    size = model.equations.closure_size  # which the residual of a coupling is not by
+    for each, left in zip(model.topology.couplings, phi[start:] / size, strict=True):
+        if abs(left) > 1e-9:
+            parts.append(f"coupling {each.coupling.name} ({each.coupling}) is off by {left * each.coupling.size:.3g}")
     text = "cannot be assembled: " + ("; ".join(parts) or "it closes only the wrong way round")
     if not task.given:
         return text

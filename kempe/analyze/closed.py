@@ -185,9 +185,8 @@ def _why_singular(model: Model, q: np.ndarray, p, free: int, names: str) -> str:
 def multipliers(model: Model, q, v, tau, a, p) -> dict[str, np.ndarray]:
     """See `Model.multipliers`."""
     lam, at, found = all_multipliers(model, q, v, tau, a, p)[0], 0, {}
-    for loop in model.topology.loops:
-        rows = loop.joint.rows
-        found[loop.joint.name] = lam[..., at : at + rows]
+    for name, rows in model.topology.row_counts:
+        found[name] = lam[..., at : at + rows]
         at += rows
     return found
 
@@ -196,7 +195,7 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
     """The least lam with J^T lam = M vdot + h - tau, vdot, and how many freedoms there are; of one state or of many."""
     least = SINGULAR if a is None else RANK  # where accelerations are known, as in rows of a run, as far as they are
     if a is None:
-        if model.topology.loops:
+        if model.topology.constrained:
             check_closed(model, q, v, p)
             a = forward(model, q, v, tau, p, check=False)
         else:
@@ -204,7 +203,7 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
     needed = model.generalized_forces(q, v, a, p) - tau
     count = needed.shape[:-1]
     lam, freedom = np.zeros((*count, model.equations.sizes["lam"])), np.full(count, model.nv)
-    if not model.topology.loops:
+    if not model.topology.constrained:
         return lam, a, freedom
     jacobian = model.closure(q, p=p)[1]
     for row in np.ndindex(count):
@@ -221,14 +220,11 @@ def check_closed(model: Model, q, v, p=None) -> None:
     """Refuses states whose loops are open, or open as they move."""
     phi = np.abs(model.residual(q, p=p))
     if phi.max(initial=0.0) > OPEN:
-        gap = phi.max() * model.equations.closure_size
-        raise NotClosed(
-            f"loop {_loop_of(model, phi)} is open by {gap:.3g} m; assemble(...) closes it, check=False goes on as it is"
-        )
+        raise NotClosed(f"{_opened(model, phi, 'is open by')}; assemble(...) closes it, check=False goes on as it is")
     slip = np.abs(model.loop_slip(q, v, p=p))
     if slip.max(initial=0.0) > OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         raise NotClosed(
-            f"with these velocities loop {_loop_of(model, slip)} opens at {slip.max():.3g} per second; "
+            f"with these velocities {_loop_of(model, slip)[0]} opens at {slip.max():.3g} per second; "
             "assemble(..., rates=...) gives velocities that keep it closed, check=False goes on as it is"
         )
 
@@ -240,19 +236,27 @@ def check_accelerations(model: Model, q, v, a, p) -> None:
     )
     if np.abs(off).max(initial=0.0) > OPEN * max(1.0, np.abs(a).max(initial=0.0)):
         raise NotClosed(
-            f"these accelerations open loop {_loop_of(model, np.abs(off))}: give those of as many joints as are free "
+            f"these accelerations open {_loop_of(model, np.abs(off))[0]}: give those of as many joints as are free "
             "by name, and the others follow"
         )
 
 
-def _loop_of(model: Model, sizes: np.ndarray) -> str:
-    """The loop with the largest entry."""
+def _opened(model: Model, phi: np.ndarray, word: str) -> str:
+    """The loop, or the coupling, that is open the most, and by how much."""
+    name, tied = _loop_of(model, phi)
+    return (
+        f"{name} {word} {phi.max():.3g}" if tied else f"{name} {word} {phi.max() * model.equations.closure_size:.3g} m"
+    )
+
+
+def _loop_of(model: Model, sizes: np.ndarray) -> tuple[str, bool]:
+    """The loop, or the coupling, with the largest entry, and whether it is a coupling."""
     worst, at = int(sizes.reshape(-1, sizes.shape[-1]).max(axis=0).argmax()), 0
     for loop in model.topology.loops:
         at += loop.joint.rows
         if worst < at:
-            return " - ".join(loop.around)
-    raise AssertionError(worst)
+            return f"loop {' - '.join(loop.around)}", False
+    return f"coupling {model.topology.couplings[worst - at].coupling.name}", True
 
 
 def row_of(x, row: int) -> Any:

@@ -80,7 +80,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 def assembled_samples(model: Model) -> list[np.ndarray]:
     """Assembled states spread over what the mechanism can reach; the same every time, remembered with the model."""
-    if not model.topology.loops:
+    if not model.topology.constrained:
         return [model.random_state(seed).q for seed in range(SAMPLES)]
     if "assembled samples" not in model.compiled:
         found: list[np.ndarray] = []
@@ -121,7 +121,7 @@ def _closed(model: Model, start: np.ndarray, p=None, together=None) -> tuple[np.
 
 def beside(model: Model, q: np.ndarray, factor: float = 1.0, p=None) -> np.ndarray:
     """An assembled state close by: where q is a special pose, this is none; where q cannot move, it is q again."""
-    if not model.topology.loops:
+    if not model.topology.constrained:
         return q
     found, gap = _closed(model, model.integrate(q, factor * NUDGE * np.random.default_rng(3).normal(size=model.nv)), p)
     return found if gap <= CLOSED else q

@@ -140,7 +140,7 @@ def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) ->
     full, held = along(model, tau), freedoms(model, hold, "hold")
     if np.abs(v[held]).max(initial=0.0) > 0:
         raise StateError(f"linearize: {', '.join(model.v_names[k] for k in held if v[k])} is held, and moves")
-    if model.topology.loops:
+    if model.topology.constrained:
         check_closed(model, q, v, p)
     a = accelerations(model, q, v, full, p, held)
     r = residuals(model, q, v, a, model.generalized_forces(q, v, a, p) - full, p, held)

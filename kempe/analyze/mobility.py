@@ -18,6 +18,7 @@ from kempe.analyze.seats import Seat, seat
 from kempe.dynamics.rows import ROWS
 from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.flexible import BeamJoint
+from kempe.mechanism.joints import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
 from kempe.mechanism.mechanism import Joint
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -26,6 +27,14 @@ from kempe.topology.tree import Topology
 
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
+FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which joints move, of those named below
+    Revolute: (2,),
+    Prismatic: (5,),
+    Helical: (2,),
+    Cylindrical: (2, 5),
+    Universal: (0, 1),
+    Planar: (3, 4, 2),
+}
 NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
@@ -102,7 +111,7 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
         _redundant(model, names, matrix, rank),
         undetermined,
         tuple(joint.name for joint in holding(model.topology) if joint.name not in touched),
-        tuple(_loners(model, general)) if model.topology.loops else (),
+        tuple(_loners(model, general)) if model.topology.constrained else (),
         model.nu,
         controlled,
         tuple(_notes(model, samples, ranks)),
@@ -116,10 +125,13 @@ def holding(topology: Topology) -> list[Joint]:
 
 
 def gruebler(topology: Topology) -> int:
-    """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes."""
+    """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes, and one for
+    each coupling."""
     bodies = topology.mechanism.bodies
     bending = sum(sum(body.beam.counts) for body in bodies if body.beam is not None)
-    return 6 * len(bodies) + bending - sum(joint.rows for joint in holding(topology))
+    return (
+        6 * len(bodies) + bending - sum(joint.rows for joint in holding(topology)) - len(topology.mechanism.couplings)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,21 +169,71 @@ def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None)
     poses, found = _poses(model, q, p), []
     values = _values(model, p)
     for joint in holding(model.topology):
-        seats = [seat(model, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
-        ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
-        marker = seats[1].rotation @ np.array(joint.b.rotation, dtype=float)
+        ends, marker = _ends(model, joint, poses, q, values)
         wanted = range(6) if actuators_held and all(joint.actuated) else held(joint)
         pitch = float(values(f"{joint.name}.pitch")) if joint.pitch is not None else 0.0
         found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker, pitch * (d == 5)) for d in wanted]
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class HeldTogether:
+    """A coupling at a state: the directions of its freedoms, and their factors in its equation; size: what that is
+    divided by beside the coupling's own, where it is one of lengths."""
+
+    name: str
+    freedoms: tuple[tuple[Held, float], ...]
+    size: float
+
+    def exerted(self) -> list[tuple[str, np.ndarray]]:
+        """By joint, the wrench of a unit multiplier at marker b, in its axes."""
+        found = []
+        for d, factor in self.freedoms:
+            axis, none = factor * (d.marker.T @ d.axis), np.zeros(3)
+            found.append((d.joint.name, np.concatenate([axis, none] if d.direction < 3 else [none, axis])))
+        return found
+
+
+def held_together(model: Model, q: np.ndarray, p=None) -> list[HeldTogether]:
+    """All couplings at a state."""
+    poses, values, found = _poses(model, q, p), _values(model, p), []
+    for each in model.mechanism.couplings:
+        freedoms, size = [], float(model.equations.closure_size) if each.unit == "m" else 1.0
+        for term, path in zip(each.terms, each.paths, strict=False):
+            d = FREEDOMS[term.joint.type][term.freedom]
+            ends, marker = _ends(model, term.joint, poses, q, values)
+            second = term.joint.type is Universal and d == 1  # an axis that b carries
+            axis = ends[1][0][:, 1] if second else _axis(term.joint, d, ends)
+            held = Held(term.joint, d, axis, ends[1][1], marker, 0.0)
+            freedoms.append((held, float(values(path)) / each.size / size))
+        found.append(HeldTogether(each.name, tuple(freedoms), size))
+    return found
+
+
+def _ends(model: Model, joint: Joint, poses, q: np.ndarray, values: Values):
+    """A joint's frames at its markers, and the axes of marker b."""
+    seats = [seat(model, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
+    ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
+    return ends, seats[1].rotation @ np.array(joint.b.rotation, dtype=float)
+
+
 def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> tuple[np.ndarray, list[str]]:
     """Rows of all joints on the twists [omega; v] of all bodies, then on the rates of beams, in each joint's own axes,
-    lengths over the size."""
+    lengths over the size; then those of couplings."""
+    directions, couplings = held_axes(model, q, actuators_held, p), held_together(model, q, p)
+    found = [_rows(model, directions, q, p)]
+    for each in couplings:
+        size = model.equations.closure_size
+        factors = np.array([factor * (size if d.direction > 2 else 1.0) for d, factor in each.freedoms])
+        found.append(factors @ _rows(model, [d for d, _ in each.freedoms], q, p))
+    names = [*(d.name for d in directions), *(f"{each.name} by coupling" for each in couplings)]
+    return np.vstack(found), names
+
+
+def _rows(model: Model, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
+    """How fast bodies move against each other along directions of joints."""
     m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q, p)
     number = {body.name: k for k, body in enumerate(m.bodies)}
-    directions = held_axes(model, q, actuators_held, p)
     rows = np.zeros((len(directions), len(m.bodies), 6))
     bending = np.zeros((len(directions), model.nv))
     values, beams = _values(model, p), [t.v for t in model.topology.tree if isinstance(t.joint, BeamJoint)]
@@ -194,8 +256,7 @@ def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=Non
                 lever = np.cross(d.place - at.position, d.axis) - d.screw * d.axis
                 bent[at.v] += sign / size * (d.axis @ at.linear + lever @ at.angular)
     bending *= size  # rates of lengths, as those of places are
-    columns = np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
-    return columns, [d.name for d in directions]
+    return np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
 
 
 def _poses(model: Model, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -240,7 +301,7 @@ def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
 
 def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
     """Rows that follow from the others: those of joints that close loops first, then the last written ones."""
-    closing = {loop.joint.name for loop in model.topology.loops}
+    closing = {name for name, _ in model.topology.row_counts}
     order = sorted(range(len(names)), key=lambda k: names[k].rsplit(" ", 2)[0] in closing)
     kept: list[int] = []
     dropped = []
@@ -297,7 +358,7 @@ def _moves_alone(motions: np.ndarray, group: frozenset[int]) -> bool:
 
 def _controlled(model: Model, q: np.ndarray) -> int:
     """How many freedoms the actuated joints determine: the rank of their rates over the allowed motions."""
-    if not model.topology.loops:
+    if not model.topology.constrained:
         return model.nu
     jacobian = model.closure(q)[1]
     motions = allowed(jacobian, rank_of(jacobian, RANK))

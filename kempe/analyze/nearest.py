@@ -208,7 +208,7 @@ class Recording:
     def _following(self) -> set[int]:
         """Velocities that follow from the others: of joints on loops, and of those that carry a place."""
         model = self.model
-        found = set(model.loop_places[1].tolist()) if model.topology.loops else set()
+        found = set(model.loop_places[1].tolist()) if model.topology.constrained else set()
         for part in self.parts:
             if isinstance(part, Measured) and isinstance(part.measure, Place):
                 body = model.marker(part.measure.marker).body
@@ -232,7 +232,7 @@ class Recording:
 
     @cached_property
     def _whole(self) -> bool:
-        return bool(self.model.topology.loops)
+        return self.model.topology.constrained
 
     def _closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not self._whole:

@@ -58,7 +58,7 @@ class Parallel:
 
 def parallel(model: Model) -> Parallel:
     """See `Model.parallel`."""
-    if model.topology.loops:
+    if model.topology.constrained:
         raise StateError(
             f"parallel: the loops of {model.mechanism.name!r} are closed by equations, which its subsystems share; "
             "compile it with formulation='springs', by which they move by themselves"

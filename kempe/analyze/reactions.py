@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.analyze.closed import all_multipliers, row_of
-from kempe.analyze.mobility import NAMES, constraints, held_axes
+from kempe.analyze.mobility import NAMES, constraints, held_axes, held_together
 from kempe.model.model import Model
 
 STRESSED = 1e-6  # entry of a unit stress above which a reaction is not unique
@@ -63,11 +63,12 @@ def reactions(model: Model, q, v, tau, a, p) -> Reactions:
     names, single = model.joint_names, q.ndim == 1
     rows, states = (found[None], q[None]) if single else (found, q)
     loose: dict[str, set[int]] = {name: set() for name in names}
+    tied = np.atleast_2d(lam)[:, lam.shape[-1] - len(model.topology.couplings) :]
     if lam.shape[-1]:
         rows = rows.copy()
         for k, (wrenches, state, free) in enumerate(zip(rows, states, np.atleast_1d(freedom).tolist(), strict=True)):
             if lam.shape[-1] > model.nv - free:  # some of the loops' equations follow from others
-                for name, direction in _least(model, state, wrenches, names, free, row_of(p, k)):
+                for name, direction in _least(model, state, wrenches, tied[k], names, free, row_of(p, k)):
                     loose[name].add(direction)
     known = {joint.name for joint in model.mechanism.joints}
     wrenches = {name: rows[0, k] if single else rows[:, k] for k, name in enumerate(names) if name in known}
@@ -75,16 +76,22 @@ def reactions(model: Model, q, v, tau, a, p) -> Reactions:
 
 
 def _least(
-    model: Model, q: np.ndarray, wrenches: np.ndarray, names: tuple[str, ...], freedom: int, p
+    model: Model, q: np.ndarray, wrenches: np.ndarray, tied: np.ndarray, names: tuple[str, ...], freedom: int, p
 ) -> set[tuple[str, int]]:
-    """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed."""
+    """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed. tied:
+    multipliers of couplings."""
     matrix, _ = constraints(model, q, p=p)
     stresses = np.linalg.svd(matrix)[0][:, matrix.shape[1] - freedom :]
     size, directions = model.equations.closure_size, held_axes(model, q, p=p)
-    along = np.array([wrenches[names.index(d.joint.name)] @ d.seen(size) for d in directions])
-    excess = stresses @ (stresses.T @ along)
+    couplings = held_together(model, q, p)
+    along = [wrenches[names.index(d.joint.name)] @ d.seen(size) for d in directions]
+    along += [each.size * x for each, x in zip(couplings, tied, strict=True)]
+    excess = stresses @ (stresses.T @ np.array(along))
     touched = set()
-    for d, amount, row in zip(directions, excess, stresses, strict=True):
+    for each, amount in zip(couplings, excess[len(directions) :], strict=True):
+        for name, exerted in each.exerted():
+            wrenches[names.index(name)] -= amount * exerted
+    for d, amount, row in zip(directions, excess, stresses, strict=False):
         wrenches[names.index(d.joint.name)] -= amount * d.exerted(size)
         if np.abs(row).max(initial=0.0) > STRESSED:
             touched.add((d.joint.name, d.direction))

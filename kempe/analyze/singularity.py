@@ -70,7 +70,7 @@ def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None)
     """See `Model.singularity`."""
     scale = column_scales(model)
     jacobian = model.closure(q)[1] * scale
-    freedom = freedom_beside(model, q) if model.topology.loops else model.nv
+    freedom = freedom_beside(model, q) if model.topology.constrained else model.nv
     rank = model.nv - freedom
     parallel = serial = None
     if model.nu >= freedom:

@@ -26,7 +26,7 @@ def held_by_springs(model: Model, stiffness=None, damping=None, damping_ratio=No
     found, size = model.topology, float(model.equations.closure_size)
     if damping is not None and damping_ratio is not None:
         raise MechanismError("springs: give damping or damping_ratio, not both")
-    names = [loop.joint.name for loop in found.loops]
+    names = [name for name, _ in found.row_counts]
     mass = sum(float(link.inertia.mass) for link in model.equations.constant_tree.links)
     usual = mass * (float(np.linalg.norm(model.equations.constant_tree.gravity)) or 9.81) / (GAP * size)
     k = _by_joint("stiffness", usual if stiffness is None else stiffness, names)
@@ -37,10 +37,11 @@ def held_by_springs(model: Model, stiffness=None, damping=None, damping_ratio=No
     else:
         b = _by_joint("damping", damping, names)
     numbers = []
-    for loop in found.loops:
-        values = k[loop.joint.name], float(b[loop.joint.name]), size
-        numbers += zip(spring_paths(loop.joint), values, strict=True)
-    return replace(found, loops=(), held=found.loops, springs=tuple(numbers))
+    for part in (*(loop.joint for loop in found.loops), *(each.coupling for each in found.couplings)):
+        values = k[part.name], float(b[part.name]), size
+        numbers += zip(spring_paths(part), values, strict=True)
+    held = {"held": found.loops, "sprung": found.couplings, "springs": tuple(numbers)}
+    return replace(found, loops=(), couplings=(), **held)
 
 
 def _by_joint(what: str, given: Any, names: list[str]) -> dict[str, float]:
@@ -60,13 +61,16 @@ def _by_joint(what: str, given: Any, names: list[str]) -> dict[str, float]:
 
 
 def masses(model: Model) -> dict[str, float]:
-    """The mass that moves at each cut where it opens, in its heaviest direction [kg], at an assembled state."""
+    """The mass that moves at each cut, or coupling, where it opens, in its heaviest direction [kg], at an assembled
+    state."""
     q = assembled_samples(model)[0]
     rows, size, found, at = model.loop_rows(q), float(model.equations.closure_size), {}, 0
+    lengths = [k for k, each in enumerate(model.topology.couplings, -len(model.topology.couplings))
+               if each.coupling.unit == "m"]  # fmt: skip
+    rows[lengths] /= size  # as those of places are
     mobility = rows @ np.linalg.solve(model.mass_matrix(q), rows.T) * size**2  # rows of turning are by size too
-    for loop in model.topology.loops:
-        count = loop.joint.rows
+    for name, count in model.topology.row_counts:
         own = np.linalg.eigvalsh(mobility[at : at + count, at : at + count])
         at += count
-        found[loop.joint.name] = 1.0 / own[own > IMMOBILE * own.max(initial=0.0)].min(initial=np.inf)
+        found[name] = 1.0 / own[own > IMMOBILE * own.max(initial=0.0)].min(initial=np.inf)
     return found

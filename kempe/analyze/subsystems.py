@@ -121,8 +121,7 @@ def _parts(model: Model, jacobian: np.ndarray) -> Parts:
     scaled = jacobian * scale
     largest = np.linalg.norm(scaled, 2) if scaled.size else 0.0
     before, bases, columns = np.zeros((0, model.nv)), [], []
-    for loop in model.topology.loops:
-        count = loop.joint.rows
+    for _, count in model.topology.row_counts:
         rows = scaled[at : at + count]
         at += count
         left, sizes, right = np.linalg.svd(rows - rows @ before.T @ before, full_matrices=False)

@@ -34,7 +34,7 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in `kempe info`
         model = subject.mechanism.compile()
-        programs = _closed(model) if model.topology.loops else _tree(subject.mechanism)
+        programs = _closed(model) if model.topology.constrained else _tree(subject.mechanism)
     found = {}
     for name, program in programs.items():
         each = count(program)
@@ -46,7 +46,7 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
             "other": each.other,
             "total": each.total,
         }
-        if model.topology.loops and name in MEASURED:
+        if model.topology.constrained and name in MEASURED:
             rest = np.zeros(model.nv)
             given = assembled_samples(model)[0], rest, rest, *([model.p] if model.p_names else [])
             found[name]["ns"] = round(1e9 * seconds(Kernel(program), *given))

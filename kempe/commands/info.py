@@ -49,7 +49,7 @@ class Info:
 
 def shown(subject: Subject, model: Model) -> State:
     """The pose to draw: closed mechanisms of the gallery as their runs begin, others as they are assembled."""
-    if subject.entry is None or not model.topology.loops:
+    if subject.entry is None or not model.topology.constrained:
         return model.assemble()
     return begun(subject.entry, model)
 

@@ -108,7 +108,7 @@ def begin(subject: Subject, model: Model, wishes: Wishes) -> State:
     units = measures(model)
     values, near = assignments(wishes.state, "--state", units), assignments(wishes.near, "--near", units)
     rates = assignments(wishes.rates, "--rate", units)
-    if not model.topology.loops:
+    if not model.topology.constrained:
         if near:
             raise StateError(f"--near says how loops shall close, and {model.mechanism.name!r} has none; give --state")
         return model.state(values, rates=rates)
@@ -145,7 +145,7 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
     notes += [f"warning: {warning.message}" for warning in heard]
     if subject.entry is not None and wishes.own:
         notes.append(f"from a start or under torques of your own, not as in the gallery ({subject.entry.story})")
-    elif model.topology.loops and not (subject.entry or wishes.state or wishes.near):
+    elif model.topology.constrained and not (subject.entry or wishes.state or wishes.near):
         notes.append("from the way its loops close nearest to all joints at zero; --state and --near choose another")
     folder.mkdir(parents=True, exist_ok=True)
     points = subject.entry.points if subject.entry else ()

@@ -142,7 +142,7 @@ class Feedforward(Tracking):
 
     def command(self, model, at, now, x, xdot, xddot):
         """Inverse dynamics of what is desired."""
-        if model.topology.loops:
+        if model.topology.constrained:
             raise StateError(
                 f"feedforward: {model.mechanism.name!r} has loops, which must be closed at every instant; give "
                 "kp.Table(run.t, run.u) with run = model.inverse_dynamics(motion, start=...)"
@@ -162,7 +162,7 @@ class ComputedTorque(Tracking):
         """Paper 1, eq. 37."""
         v, k, d = from_sx(at.v), _each(self.stiffness, model), _each(self.damping, model)
         wanted = xddot - d * (v - xdot) - k * (now - x)  #                                                      (37)
-        if model.topology.loops:
+        if model.topology.constrained:
             named = [n for n, entry in enumerate(x) if not _missing(entry)]
             return _closed_inverse(model, at, _completed(model, at, named, wanted))
         _all_named(model, x, "computed_torque")
@@ -183,7 +183,7 @@ class PD(Tracking):
         tau = np.zeros(model.nv, dtype=object)
         pull = _each(self.stiffness, model) * (x - now) + _each(self.damping, model) * (xdot - from_sx(at.v))
         tau[named] = pull[named]
-        if self.gravity and model.topology.loops:
+        if self.gravity and model.topology.constrained:
             still = replace(at, v=ca.SX.zeros(model.nv))
             return to_sx(tau)[model.driven.tolist()] + _closed_inverse(model, still, np.zeros(model.nv))
         if self.gravity:

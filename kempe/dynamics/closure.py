@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from kempe.dynamics import ties
 from kempe.dynamics.kinematics import Frame, at_place, changing, frames
 from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Tree
@@ -90,10 +91,10 @@ def seen_from(tree: Tree, found: list[Frame], joint: Joint) -> Relative:
 
 
 def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
-    """The residual of all loops."""
+    """The residual of all loops, and of couplings."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
     rows = [residual(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.closures]
-    return array(x for part in rows for x in part)
+    return array([*(x for part in rows for x in part), *(tie.gap(q) for tie in ties.every_coupling(tree))])
 
 
 def phi_rates(tree: Tree, q: Vector, v: Vector, size: Scalar) -> Vector:
@@ -102,7 +103,7 @@ def phi_rates(tree: Tree, q: Vector, v: Vector, size: Scalar) -> Vector:
     rows = [
         residual_rates(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.closures
     ]
-    return array(x for part in rows for x in part)
+    return array([*(x for part in rows for x in part), *(tie.slip(v) for tie in ties.every_coupling(tree))])
 
 
 def jacobian(tree: Tree, q: Vector, size: Scalar) -> ca.SX:

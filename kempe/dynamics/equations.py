@@ -18,12 +18,14 @@ from kempe.dynamics import (
     derivatives,
     kinematics,
     loops,
+    markers,
     masked,
     multipliers,
     partition,
     reactions,
     recursions,
     settling,
+    ties,
 )
 from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
 from kempe.dynamics.kinematics import changing
@@ -72,8 +74,14 @@ class Equations:
     def sizes(self) -> dict[str, int]:
         """Lengths of the vectors that functions take."""
         nq, nv = self.topology.nq, self.topology.nv
-        rows = sum(loop.joint.rows for loop in self.topology.loops)
-        return {"q": nq, "v": nv, "a": nv, "tau": nv, "lam": rows, "p": len(self.parameters)}
+        return {
+            "q": nq,
+            "v": nv,
+            "a": nv,
+            "tau": nv,
+            "lam": sum(rows for _, rows in self.topology.row_counts),
+            "p": len(self.parameters),
+        }
 
     @cached_property
     def constant_tree(self) -> Tree:
@@ -122,6 +130,8 @@ class Equations:
             found = masked.forward(tree, q, v, tau, self.closure_size, self.pull)
             return found.vdot, found.inertia
         external = kinematics.external_wrenches(tree, q, v)
+        if self.topology.sprung:
+            tau = tau + ties.spring_efforts(tree, q, v)
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
         return recursions.udu(tree, q, v, tau, external, run)
@@ -163,7 +173,8 @@ class Equations:
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
         """Generalized forces for given accelerations."""
-        return recursions.rnea(tree, q, v, a, kinematics.external_wrenches(tree, q, v), run)
+        found = recursions.rnea(tree, q, v, a, kinematics.external_wrenches(tree, q, v), run)
+        return found - ties.spring_efforts(tree, q, v) if self.topology.sprung else found
 
     def casadi(self, name: str, function: Function) -> ca.Function:
         """The function as CasADi has it, over SX."""
@@ -187,53 +198,7 @@ class Equations:
 
     def marker_functions(self, marker: Marker) -> dict[str, Function]:
         """Kinematics of one marker."""
-
-        def pose(eq, tree, q):
-            tree = tree.including(marker)
-            frame = kinematics.at_place(kinematics.frames(tree, q, np.zeros(eq.topology.nv)), tree.place(marker))
-            return frame.rotation, frame.position
-
-        def twist(eq, tree, q, v):
-            tree = tree.including(marker)
-            return (kinematics.world_twist(kinematics.at_place(kinematics.frames(tree, q, v), tree.place(marker))),)
-
-        def jacobian(eq, tree, q):
-            v = ca.SX.sym("v", eq.topology.nv)
-            return (ca.jacobian(to_sx(twist(eq, tree, q, from_sx(v))[0]), v),)
-
-        def jacobian_rate(eq, tree, q, v):
-            rate = changing(lambda free: ca.vec(jacobian(eq, tree, free)[0]), tree, q, v)
-            return (ca.reshape(rate, 6, eq.topology.nv),)
-
-        def acceleration(eq, tree, q, v, a):
-            j, rate = jacobian(eq, tree, q)[0], jacobian_rate(eq, tree, q, v)[0]
-            return (j @ to_sx(a) + rate @ to_sx(v),)
-
-        def place(eq, tree, q):
-            return kinematics.place(*pose(eq, tree, q))
-
-        def place_rates(eq, tree, q, v):
-            free = symbols("q", eq.topology.nq)
-            by_q = ca.jacobian(to_sx(place(eq, tree, free)), to_sx(free))
-            return ca.substitute(by_q, to_sx(free), to_sx(q)) @ to_sx(kinematics.rates(tree, q, v))
-
-        def place_and_matrix(eq, tree, q):
-            v = ca.SX.sym("v", eq.topology.nv)
-            return place(eq, tree, q), ca.jacobian(place_rates(eq, tree, q, from_sx(v)), v)
-
-        def place_bias(eq, tree, q, v):
-            return (changing(lambda free: place_rates(eq, tree, free, v), tree, q, v),)
-
-        found = {
-            "place": Function(("q",), ("place", "matrix"), ("vector", "matrix"), place_and_matrix),
-            "place_bias": Function(("q", "v"), ("bias",), ("vector",), place_bias),
-            "pose": Function(("q",), ("rotation", "position"), ("matrix", "vector"), pose),
-            "twist": Function(("q", "v"), ("twist",), ("vector",), twist),
-            "jacobian": Function(("q",), ("jacobian",), ("matrix",), jacobian),
-            "jacobian_rate": Function(("q", "v"), ("rate",), ("matrix",), jacobian_rate),
-            "acceleration": Function(("q", "v", "a"), ("acceleration",), ("vector",), acceleration),
-        }
-        return {n: self._with_parameters(f) for n, f in found.items()}
+        return {n: self._with_parameters(f) for n, f in markers.functions(marker).items()}
 
     def _with_parameters(self, f: Function) -> Function:
         if not self.parameters:

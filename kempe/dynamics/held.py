@@ -14,6 +14,7 @@ from kempe.dynamics import beams, loops, recursions
 from kempe.dynamics.kinematics import GROUND, Frame, frame_along
 from kempe.dynamics.recursions import Factors, Run, accelerate
 from kempe.dynamics.rows import ROWS
+from kempe.dynamics.ties import Tie
 from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.joints import JointKind
 from kempe.spatial.moves import Moves, acceleration_along, pose_along, relative_pose, twist_along, wrench_back
@@ -43,22 +44,6 @@ class Cut:
     def needs_velocities(self) -> bool:
         """Whether velocities of points count: where places are held in some directions only, and against gaps."""
         return bool(self.pull) or 0 < len(ROWS[self.kind].places) < 3
-
-
-@dataclass(frozen=True, eq=False)
-class Lock:
-    """A freedom of a link that is held still where it is locked: its number in v and in q, and among all rows.
-
-    on: 0 where it is not; at: the coordinate it is held at.
-    """
-
-    link: int
-    freedom: int
-    v: int
-    q: int
-    number: int
-    on: Scalar
-    at: Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +86,8 @@ def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run, mo
 
 
 class Held:
-    """What the joints of a tree feel of its cuts' rows, and the generalized inertia constraint matrix made of it.
+    """What the joints of a tree feel of its cuts' rows and of ties, and the generalized inertia constraint matrix made
+    of it.
 
     felt: for each row the links whose joints feel it. drift: what the rows are to do beside what the tree does by
     itself. gicm: J I^-1 J^T, taken apart.
@@ -109,13 +95,14 @@ class Held:
 
     def __init__(
         self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run,
-        base: Vector, locks: Sequence[Lock] = (), left_alone: Vector | None = None, skips: float = 0.0,
+        base: Vector, ties: Sequence[Tie] = (), drifts: Sequence[Scalar] = (), skips: float = 0.0,
     ):  # fmt: skip
-        """`motion`: angular acceleration and acceleration of every link of the tree left alone, whose joints do
-        `left_alone`; `base`: of the ground; `skips`: as `Sparse` takes it."""
+        """`motion`: angular acceleration and acceleration of every link of the tree left alone; `base`: of the ground;
+        `drifts`: of the ties, in rows; `skips`: as `Sparse` takes it."""
         self._tree, self._factors, self._run, self._base = tree, factors, run, base
         cuts = [placed for placed in cuts if placed.numbers]
-        count = sum(len(placed.numbers) for placed in cuts) + len(locks)
+        tied = [(tie, tie.number, drift) for tie, drift in zip(ties, drifts, strict=True) if tie.number is not None]
+        count = sum(len(placed.numbers) for placed in cuts) + len(tied)
         self.felt: list[list[int]] = [[] for _ in range(count)]
         self.drift = np.empty(count, dtype=object)
         self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
@@ -130,17 +117,17 @@ class Held:
             for k, rows in zip(placed.links, wrenches, strict=True):
                 for number, wrench in zip(placed.numbers, rows, strict=True):
                     self._pull(pulled, k, number, wrench)
-        for lock in locks:
-            held = zeros(tree.links[lock.link].kind.nv).astype(object)
-            held[lock.freedom] = lock.on
-            self._bent[lock.link, lock.number] = held
-            pulled.setdefault(lock.link, {})[lock.number] = zeros(6)
-            self.drift[lock.number] = 0.0 if left_alone is None else -lock.on * left_alone[lock.v]
+        for tie, number, drift in tied:
+            for each in tie.freedoms:
+                held = self._bent.setdefault((each.link, number), zeros(tree.links[each.link].kind.nv).astype(object))
+                held[each.freedom] = held[each.freedom] + tie.on * each.factor
+                pulled.setdefault(each.link, {})[number] = zeros(6)
+            self.drift[number] = drift
         entries: dict[tuple[int, int], Scalar] = {}
         while pulled:
             k = max(pulled)  # links come after those that carry them
             self._hand_on(k, pulled.pop(k), pulled, entries)
-        groups = [*(placed.numbers for placed in cuts), *((lock.number,) for lock in locks)]
+        groups = [*(placed.numbers for placed in cuts), *((number,) for _, number, _ in tied)]
         self.gicm = Sparse(entries, groups, run, skips)
 
     def _pull(self, pulled: dict, k: int, row: int, wrench: Vector) -> None:
@@ -196,6 +183,16 @@ class Held:
             vdot.append(rates)
             motion.append(moving)
         return recursions.joined(beams.owned(tree, vdot))
+
+
+def drifts_of(
+    tree: Tree, ties: Sequence[Tie], left_alone: list[Vector], q: Vector, v: Vector, pull: float
+) -> list[Scalar]:
+    """What ties are to do beside what every link's joint does by itself."""
+    if not ties:
+        return []
+    alone = recursions.joined(beams.owned(tree, left_alone))
+    return [tie.drift(alone, q, v, pull) for tie in ties]
 
 
 def _objects(values: list) -> np.ndarray:

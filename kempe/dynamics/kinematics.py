@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics.springs import HeldCut, pull
+from kempe.dynamics.ties import damper_power, spring_energy
 from kempe.dynamics.tree import Link, Place, PlacedSpring, Tree
 from kempe.spatial.moves import Moves, pose_along, twist_along
 from kempe.spatial.vectors import (
@@ -119,9 +120,9 @@ def _mass(link: Link, q: Vector) -> tuple[Scalar, Vector]:
 
 
 def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
-    """Of gravity (zero with all masses at the ground's origin), joint springs, beams, springs between points and at
-    cuts."""
-    total = 0.0
+    """Of gravity (zero with all masses at the ground's origin), joint springs, beams, springs between points, at
+    cuts and at couplings."""
+    total = spring_energy(tree, q)
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         mass, moment = _mass(link, q[at.q])
         total = total - dot(tree.gravity, scaled(mass, frame.position) + frame.rotation @ moment)
@@ -141,8 +142,9 @@ def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
 
 
 def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Scalar]:
-    """Power of dampers, in joints, in beams, between points and at cuts (never positive), and of wrenches."""
-    dampers = loads = 0.0
+    """Power of dampers, in joints, in beams, between points, at cuts and at couplings (never positive), and of
+    wrenches."""
+    dampers, loads = damper_power(tree, v), 0.0
     for link, at in zip(tree.links, tree.joints, strict=True):
         dampers = dampers - (0.0 if link.beam is None else link.beam.loss(v[at.v]))
         for damping, rate in zip(link.damping, v[at.v], strict=True):

@@ -13,12 +13,15 @@ are taken for a's where they agree. Both span the same rows there, and Newton's 
 
 A loop that hangs on a body which turns in space, as one on a satellite, has its rows in the axes of a instead: which of
 them are redundant would change with the body's attitude otherwise.
+
+The rows of couplings (`ties`) come after those of all loops.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.dynamics import ties
 from kempe.dynamics.kinematics import GROUND, Frame, at_place, frames
 from kempe.dynamics.recursions import accelerated
 from kempe.dynamics.rows import ROWS
@@ -101,7 +104,7 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
                         entry = side * (dot(lever, spans[k][0][:, i]) + dot(f, spans[k][1][:, i]))
                         row[column] = row[column] + entry  # sections of a beam share its columns
             rows.append(row)
-    return np.array(rows, dtype=object).reshape(len(rows), tree.topology.nv)
+    return np.vstack([np.array(rows, dtype=object).reshape(len(rows), tree.topology.nv), ties.rows(tree)])
 
 
 def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], base: Vector, size: Scalar) -> Vector:
@@ -115,7 +118,7 @@ def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], ba
             omega = GROUND.omega if place.link < 0 else found[place.link].omega
             seen.append(acceleration_along(place.moves, omega, *(ground if place.link < 0 else moving[place.link])))
         out += drift(loop, seen[0], seen[1], size)
-    return array(out)
+    return array([*out, *[0.0] * len(tree.topology.couplings)])
 
 
 def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, Vector], size: Scalar) -> list[Scalar]:
@@ -150,9 +153,10 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
     return out
 
 
-def slip(tree: Tree, found: list[Frame], size: Scalar) -> Vector:
-    """J v: how fast the ends of every closure move apart along its rows."""
-    return array(x for loop in loops(tree, found) for x in slipping(loop, size))
+def slip(tree: Tree, found: list[Frame], v: Vector, size: Scalar) -> Vector:
+    """J v: how fast the ends of every closure move apart along its rows, and couplings open."""
+    tied = (tie.slip(v) for tie in ties.couplings(tree))
+    return array([*(x for loop in loops(tree, found) for x in slipping(loop, size)), *tied])
 
 
 def slipping(loop: Loop, size: Scalar) -> list[Scalar]:
@@ -175,6 +179,7 @@ def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vecto
 
 
 def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
-    """The residual of all loops, in the axes of the rows above."""
+    """The residual of all loops, in the axes of the rows above, and of couplings."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
-    return array(x for loop in loops(tree, found) for x in residual(loop, size))
+    tied = (tie.gap(q) for tie in ties.couplings(tree))
+    return array([*(x for loop in loops(tree, found) for x in residual(loop, size)), *tied])

@@ -10,10 +10,11 @@ rows is made beforehand. A row is taken to follow from others where the part of 
 inertia, has a square of less than `SKIPPED` beside its own.
 """
 
-from kempe.dynamics import beams, kinematics, recursions, settling
-from kempe.dynamics.held import Held, Lock, cuts_of, placed
+from kempe.dynamics import kinematics, recursions, settling
+from kempe.dynamics.held import Held, cuts_of, drifts_of, placed
 from kempe.dynamics.multipliers import Solution
 from kempe.dynamics.recursions import inline
+from kempe.dynamics.ties import Tie, Tied, couplings
 from kempe.dynamics.tree import Tree
 from kempe.spatial.vectors import Scalar, Vector
 from kempe.topology.paths import lock_paths
@@ -22,19 +23,19 @@ SKIPPED = 1e-11
 
 
 def rows_of(tree: Tree) -> tuple[int, ...]:
-    """Numbers of all rows of closures."""
-    return tuple(range(sum(loop.joint.rows for loop in tree.topology.masked)))
+    """Numbers of all rows of closures and couplings."""
+    return tuple(range(tree.topology.rows))
 
 
-def locks_of(tree: Tree) -> list[Lock]:
-    """Of the freedoms that can be locked; their rows come after those of closures."""
+def locks_of(tree: Tree) -> list[Tie]:
+    """Of the freedoms that can be locked; their rows come after all others."""
     found, first = [], len(rows_of(tree))
     for number, at in enumerate(tree.topology.locks):
         link = next(k for k in tree.own if tree.joints[k].v.start <= at < tree.joints[k].v.stop)
         joint = tree.joints[link]
         freedom = at - joint.v.start
         on, held = (tree.values[path] for path in lock_paths(at))
-        found.append(Lock(link, freedom, at, joint.q.start + freedom, first + number, on, held))
+        found.append(Tie((Tied(link, freedom, joint.q.start + freedom, at, 1.0),), held, first + number, on))
     return found
 
 
@@ -47,8 +48,9 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: f
     cuts = cuts_of(tree, size, rows_of(tree), pull)
     moving = any(each.cut.needs_velocities for each in cuts)
     frames = placed(tree, out, v, cuts, inline, moving)
-    own = recursions.joined(beams.owned(tree, alone))
-    held = Held(tree, factors, frames, motion, cuts, inline, base, locks_of(tree), own, SKIPPED)
+    tied = couplings(tree)
+    drifts = [*drifts_of(tree, tied, alone, q, v, pull), *drifts_of(tree, locks_of(tree), alone, q, v, 0.0)]
+    held = Held(tree, factors, frames, motion, cuts, inline, base, [*tied, *locks_of(tree)], drifts, SKIPPED)
     lam = held.gicm.solve(held.drift)
     return Solution(held.accelerations(lam), lam, recursions.joined(factors.pivots), held.gicm.fit)
 

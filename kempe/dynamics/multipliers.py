@@ -24,9 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.dynamics import kinematics, loops, recursions
-from kempe.dynamics.held import Held, cuts_of, placed
+from kempe.dynamics.held import Held, cuts_of, drifts_of, placed
 from kempe.dynamics.kinematics import Frame, frames
 from kempe.dynamics.recursions import Run, inline
+from kempe.dynamics.ties import couplings
 from kempe.dynamics.tree import Tree
 from kempe.spatial.solving import Elimination, fitness, pivots, solve_symmetric
 from kempe.spatial.vectors import Scalar, Vector, array, zeros
@@ -80,17 +81,17 @@ def _system(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: t
     kept, found, base = list(rows), frames(tree, q, v), -tree.gravity
     jacobian = loops.jacobian(tree, q, found, size)[kept]
     gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)
-    gamma = _pulled(tree, q, found, size, gamma, pull)[kept]
+    gamma = _pulled(tree, q, v, found, size, gamma, pull)[kept]
     external = kinematics.external_wrenches(tree, q, v)
     phi = tau - recursions.rnea(tree, q, v, zeros(tree.topology.nv), external)
     return recursions.crba(tree, q), jacobian, phi, gamma
 
 
-def _pulled(tree: Tree, q: Vector, found: list[Frame], size: Scalar, gamma: Vector, pull: float) -> Vector:
+def _pulled(tree: Tree, q: Vector, v: Vector, found: list[Frame], size: Scalar, gamma: Vector, pull: float) -> Vector:
     """What rows are to do where loops that drifted apart are drawn together at a rate."""
     if not pull:
         return gamma
-    return gamma - 2 * pull * loops.slip(tree, found, size) - pull**2 * loops.phi(tree, q, size)
+    return gamma - 2 * pull * loops.slip(tree, found, v, size) - pull**2 * loops.phi(tree, q, size)
 
 
 # ---- subsystem by subsystem -------------------------------------------------------------------------------
@@ -104,10 +105,12 @@ def sslm(
     external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
     out = recursions.coasting(tree, q, v, run)
     factors = recursions.factorized(tree, *recursions.moving(tree, out, q, v, tau, external, run), run=run)
-    motion = recursions.accelerations(tree, factors, base, run)[1]  # phi-hat, of the subsystems left alone      (20)
+    alone, motion = recursions.accelerations(tree, factors, base, run)  # phi-hat, of subsystems by themselves   (20)
     cuts = cuts_of(tree, size, rows, pull)
     moving = any(each.cut.needs_velocities for each in cuts)
-    held = Held(tree, factors, placed(tree, out, v, cuts, run, moving), motion, cuts, run, base)
+    tied = couplings(tree, rows)
+    drifts = drifts_of(tree, tied, alone, q, v, pull)
+    held = Held(tree, factors, placed(tree, out, v, cuts, run, moving), motion, cuts, run, base, tied, drifts)
     lam = held.gicm.solve(held.drift)  # drift: Psi - J phi-hat                                            (23, 25)
     vdot = held.accelerations(lam)  #                                                                          (19)
     return Solution(vdot, lam, recursions.joined(factors.pivots), held.gicm.fit)

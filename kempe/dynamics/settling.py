@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from kempe.dynamics import loops, recursions
-from kempe.dynamics.held import Cut, Held, Lock, PlacedCut, cuts_of, placed
+from kempe.dynamics.held import Cut, Held, PlacedCut, cuts_of, placed
 from kempe.dynamics.kinematics import Frame, frame_along
 from kempe.dynamics.recursions import Run, inline
+from kempe.dynamics.ties import Tie, couplings
 from kempe.dynamics.tree import Link, Tree
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, is_one, larger, zeros
 
@@ -21,29 +22,29 @@ CHORD = 3  # steps that close loops with one elimination
 
 def project(
     tree: Tree, q: Vector, v: Vector, size: Scalar, rows: tuple[int, ...], run: Run = inline,
-    locks: Sequence[Lock] = (), skips: float = 0.0,
+    locks: Sequence[Tie] = (), skips: float = 0.0,
 ) -> tuple[Vector, Vector, Scalar]:  # fmt: skip
     """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
-    many digits as the first one needed), then velocities that keep loops closed. Locks, and `skips`, as `Held` has
-    them."""
-    cuts = cuts_of(tree, size, rows, 0.0)
+    many digits as the first one needed), then velocities that keep loops closed. Locks come after all `rows`;
+    `skips` as `Held` has it."""
+    cuts, ties = cuts_of(tree, size, rows, 0.0), [*couplings(tree, rows), *locks]
     q = _each(tree, run, normalized, q)
-    held = _held(tree, q, cuts, run, locks, skips)
+    held = _held(tree, q, cuts, run, ties, skips)
     for _ in range(CHORD):
-        gaps, _ = _gaps(tree, q, cuts, run, locks)
+        gaps, _ = _gaps(tree, q, cuts, run, ties)
         step = held.accelerations(held.gicm.solve(gaps))
         q = _each(tree, run, advanced, q, step)
-    held = _held(tree, q, cuts, run, locks, skips)
+    held = _held(tree, q, cuts, run, ties, skips)
     seen = placed(tree, recursions.coasting(tree, q, v, run), v, cuts, run, moving=True)
     slips = np.empty(len(rows) + len(locks), dtype=object)
-    for lock in locks:
-        slips[lock.number] = lock.on * v[lock.v]
+    for tie in (tie for tie in ties if tie.number is not None):
+        slips[tie.number] = tie.slip(v)
     for each in (each for each in cuts if each.numbers):
         states = [(f.rotation, f.position, f.omega, f.velocity) for f in (seen[k] for k in each.links)]
         slips[list(each.numbers)] = run(slip, each.cut, *states[0], *states[1])[0]
     change = held.accelerations(held.gicm.solve(slips))
     slowed = [run(less, None, v[at.v], change[at.v])[0] for at in tree.topology.tree]
-    return q, recursions.joined(slowed), _gaps(tree, q, cuts, run, locks)[1][0]
+    return q, recursions.joined(slowed), _gaps(tree, q, cuts, run, ties)[1][0]
 
 
 def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -> Vector:
@@ -54,24 +55,29 @@ def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -
     return recursions.joined(found)
 
 
-def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, locks: Sequence[Lock], skips: float) -> Held:
+def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence[Tie], skips: float) -> Held:
     """The tree at rest, without gravity or efforts."""
     rest, none = zeros(tree.topology.nv), zeros(3)
     out = recursions.coasting(tree, q, rest, run)
     still = [(none, none)] * len(tree.links)
     efforts = [rest[at.v] for at in tree.joints]
     factors = recursions.factorized(tree, [step[0] for step in out], still, still, efforts, run=run)
-    return Held(tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, none, locks, None, skips)
+    return Held(
+        tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, none, ties, [0.0] * len(ties), skips
+    )
 
 
-def _gaps(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, locks: Sequence[Lock]) -> tuple[Vector, Vector]:
+def _gaps(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence[Tie]) -> tuple[Vector, Vector]:
     """The residual of the rows that are kept, and the largest of all rows."""
     seen = placed(tree, recursions.coasting(tree, q, zeros(tree.topology.nv), run), zeros(0), cuts, run)
-    kept = np.empty(sum(len(each.numbers) for each in cuts) + len(locks), dtype=object)
+    own = sum(tie.number is not None for tie in ties)
+    kept = np.empty(sum(len(each.numbers) for each in cuts) + own, dtype=object)
     most: np.ndarray = zeros(1)
-    for lock in locks:
-        kept[lock.number] = lock.on * (q[lock.q] - lock.at)
-        most = array([larger(most[0], abs(kept[lock.number]))])
+    for tie in ties:
+        left = tie.gap(q)
+        most = array([larger(most[0], abs(left))])
+        if tie.number is not None:
+            kept[tie.number] = left
     for each in cuts:
         a, b = (seen[k] for k in each.links)
         kept[list(each.numbers)], most = run(gap, each.cut, a.rotation, a.position, b.rotation, b.position, most)

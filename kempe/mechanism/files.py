@@ -11,6 +11,8 @@
       B: {revolute: [crank.end, coupler.start]}
       C: {revolute: [coupler.end, rocker.end]}
       D: {revolute: [{ground: [1, 0]}, rocker.start]}
+    couplings:
+      mesh: {of: {sun: 30, planet: 18}, offset: 0.1}
 
 A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `plate`, `body`, `point`, `hub`) or a `beam`, with more `solids`
 and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or
@@ -138,7 +140,7 @@ class _Reader:
         self.data = document.data
 
     def mechanism(self) -> Mechanism:
-        top = self._mapping(self.data, (), {"name", "gravity", "ground", "bodies", "joints", "loads"})
+        top = self._mapping(self.data, (), {"name", "gravity", "ground", "bodies", "joints", "couplings", "loads"})
         gravity = top.get("gravity", (0.0, 0.0, -9.81))
         m = self._guard(("gravity",), lambda: Mechanism(self.document.text("name", self.document.path.stem), gravity))
         self._body_markers(m.ground, top.get("ground", {}), ("ground",))
@@ -146,6 +148,8 @@ class _Reader:
             self._body(m, name, spec, ("bodies", name))
         for name, spec in self._mapping(top.get("joints", {}), ("joints",)).items():
             self._joint(m, name, spec, ("joints", name))
+        for name, spec in self._mapping(top.get("couplings", {}), ("couplings",)).items():
+            self._coupling(m, name, spec, ("couplings", name))
         for name, spec in self._mapping(top.get("loads", {}), ("loads",)).items():
             self._load(m, name, spec, ("loads", name))
         return m
@@ -227,6 +231,11 @@ class _Reader:
             axes = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)] if kind == "universal" else [(0.0, 0.0, 1.0)]
         rest = options.model_dump(exclude={"axis", "axes", "normal"})
         self._guard(where, lambda: m.joint(kind, name, a, b, axes, **rest))
+
+    def _coupling(self, m: Mechanism, name: str, spec, where: Where) -> None:
+        spec = self._mapping(spec, where, {"of", "offset"})
+        coefficients = self._mapping(spec.get("of"), (*where, "of"))
+        self._guard((*where, "of"), lambda: m.couple(name, coefficients, spec.get("offset", 0.0)))
 
     def _load(self, m: Mechanism, name: str, spec, where: Where) -> None:
         spec = dict(self._mapping(spec, where))

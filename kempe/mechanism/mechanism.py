@@ -11,6 +11,7 @@ import numpy as np
 from kempe.errors import MechanismError
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere, Values
+from kempe.mechanism.couplings import Coupling, coupling
 from kempe.mechanism.given import driven, limits_of, numbers, per_freedom, switched, tensor_entries
 from kempe.mechanism.joints import KINDS, Helical, JointKind, Universal
 from kempe.mechanism.loads import Spring, Wrench
@@ -87,6 +88,7 @@ class Mechanism:
         self.ground = Body(self, "ground")
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
+        self.couplings: list[Coupling] = []
         self.loads: list[Spring | Wrench] = []
         self.notes: list[str] = []  # of the file it was read from: what is not used, what is called otherwise here
         self.ground.at(0.0, 0.0, 0.0, name="origin")
@@ -251,6 +253,15 @@ class Mechanism:
 
         return strut(self, name, a, b, stroke, mass, radius, axis, **options)
 
+    def couple(self, name: str, coefficients: Mapping[str, float], offset: float = 0.0) -> Coupling:
+        """Ties joints together: the sum of coefficients times coordinates is `offset`, as of gears, or a rack.
+
+        coefficients: by joint, or joint.freedom where it has several; m.couple("mesh", {"sun": 30, "planet": 18}) for
+        two gears on one carrier, with their teeth.
+        """
+        self.couplings.append(coupling(self, name, coefficients, offset))
+        return self.couplings[-1]
+
     # ---- loads -----------------------------------------------------------------------------------------
 
     def spring(self, name: str, a: Marker, b: Marker, stiffness=0.0, damping=0.0, length=0.0) -> Spring:
@@ -275,7 +286,7 @@ class Mechanism:
     def parameters(self) -> dict[str, float]:
         """Every number that can be varied, by its path: `crank.mass`, `B.damping`, `gravity.y`."""
         named = {f"gravity.{n}": x for n, x in zip("xyz", self.gravity, strict=True)}
-        for part in (*self.bodies, *self.joints, *self.loads):
+        for part in (*self.bodies, *self.joints, *self.couplings, *self.loads):
             named |= part.parameters
         return named
 
@@ -302,7 +313,7 @@ class Mechanism:
 
     def topology(self) -> "Topology":
         """Bodies and joints as a graph: the spanning tree, the joints that close loops, and why."""
-        from kempe.topology.tree import topology
+        from kempe.topology.spanning import topology
 
         return topology(self)
 

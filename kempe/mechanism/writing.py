@@ -8,13 +8,14 @@ import yaml
 
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Marker, Part, Solid
+from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.loads import Spring, Wrench
 from kempe.mechanism.mechanism import PER_FREEDOM, Joint, Mechanism
 
 
 def text(mechanism: Mechanism) -> str:
     """A mechanism as the YAML of a file."""
-    names = [part.name for part in (*mechanism.bodies, *mechanism.joints, *mechanism.loads)]
+    names = [part.name for part in (*mechanism.bodies, *mechanism.joints, *mechanism.couplings, *mechanism.loads)]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise MechanismError(
@@ -26,6 +27,8 @@ def text(mechanism: Mechanism) -> str:
         content["ground"] = on_ground
     content["bodies"] = {body.name: _written_body(body) for body in mechanism.bodies}
     content["joints"] = {joint.name: _written_joint(joint) for joint in mechanism.joints}
+    if mechanism.couplings:
+        content["couplings"] = {each.name: _written_coupling(each) for each in mechanism.couplings}
     if mechanism.loads:
         content["loads"] = {load.name: _written_load(load) for load in mechanism.loads}
     return yaml.safe_dump(_plain_numbers(content), sort_keys=False, default_flow_style=None, width=110)
@@ -86,6 +89,10 @@ def _written_joint(joint: Joint) -> dict:
     if joint.switchable:
         out["switchable"] = True if joint.on else "open"
     return out | ({"pitch": joint.pitch} if joint.pitch is not None else {})
+
+
+def _written_coupling(coupling: Coupling) -> dict:
+    return {"of": coupling.coefficients} | ({"offset": coupling.offset} if coupling.offset else {})
 
 
 def _written_load(load: Spring | Wrench) -> dict:

@@ -93,4 +93,5 @@ def repeats(equations: Equations) -> bool:
     tree = equations.constant_tree
     long = len(tree.links) >= (MANY if equations.topology.loops else LONG)
     plain = not (tree.loads or equations.parameters or any(link.beam for link in tree.links))
+    plain = plain and not (equations.topology.couplings or equations.topology.sprung)
     return long and plain and equations.formulation in FORMS

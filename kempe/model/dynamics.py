@@ -63,7 +63,7 @@ class Dynamics(Loops, ABC):
         """
         if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
             tau = self.spread(tau)
-        if not self.topology.loops:
+        if not self.topology.constrained:
             return self.call("forward_dynamics", q, v, tau, p=p)
         from kempe.analyze.closed import forward
 
@@ -71,7 +71,7 @@ class Dynamics(Loops, ABC):
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""
-        if not self.topology.loops:
+        if not self.topology.constrained:
             return np.array(q, dtype=float), np.array(v, dtype=float)
         from kempe.analyze.closed import settled
 
@@ -105,7 +105,7 @@ class Dynamics(Loops, ABC):
             from kempe.simulate.prescribed import prescribed
 
             return prescribed(self, q, start, output, p, weights, bounds)  # type: ignore[arg-type]
-        if self.topology.closures:
+        if self.topology.closed:
             from kempe.analyze.closed import inverse
 
             # Where springs hold the cuts, what they exert is eliminated too (paper 5, eq. 20).
@@ -245,7 +245,7 @@ class Dynamics(Loops, ABC):
         With loops, what matters are changes that keep them closed, J dq = 0 for one: there they are unique. A parameter
         that moves a joint on its body opens loops unless q follows it. check: as for `forward_dynamics`.
         """
-        if not self.topology.loops:
+        if not self.topology.constrained:
             by_q, by_v, by_tau, *by_p = self.call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
             return by_q, by_v, by_tau[..., self.driven], *by_p
         from kempe.analyze.derivatives import forward
@@ -256,7 +256,7 @@ class Dynamics(Loops, ABC):
         """Of the efforts of the actuated freedoms (nu rows) with respect to a step of q, to v, to a, and to parameters
         if any. With loops, a and check are as for `inverse_dynamics`, and so are weights where there are more actuators
         than freedoms; with fewer there is no such function, and it raises."""
-        if not self.topology.loops:
+        if not self.topology.constrained:
             return tuple(x[..., self.driven, :] for x in self.generalized_forces_derivatives(q, v, a, p))
         from kempe.analyze.derivatives import inverse
 

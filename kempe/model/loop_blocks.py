@@ -81,14 +81,17 @@ def program(equations: Equations, name: str) -> Program | None:
 
 
 def repeats(equations: Equations) -> bool:
-    """Whether a tree with loops is long enough for repeated blocks, has no parameters kept as inputs, and no beams."""
+    """Whether a tree with loops is long enough for repeated blocks, has no parameters kept as inputs, no beams, and no
+    couplings."""
     topology = equations.topology
     bends = any(isinstance(t.joint, BeamJoint) for t in topology.tree)
-    return bool(len(topology.tree) >= LONG and topology.loops and not equations.parameters and not bends)
+    plain = not (equations.parameters or bends or topology.couplings)
+    return bool(len(topology.tree) >= LONG and topology.loops and plain)
 
 
 def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries of J that can differ from zero, loop by loop, each row by row."""
+    """Rows and columns of the entries of J that can differ from zero, loop by loop, each row by row; then of
+    couplings."""
     rows, columns, first = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
     for loop in topology.loops:
         _, around = _around(topology, loop)
@@ -96,6 +99,9 @@ def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
         rows.append(np.repeat(np.arange(first, first + height), len(own)))
         columns.append(np.tile(own, height))
         first += height
+    for row, each in enumerate(topology.couplings, start=first):
+        rows.append(np.full(len(each.v), row))
+        columns.append(np.array(each.v))
     return np.concatenate(rows), np.concatenate(columns)
 
 

@@ -40,7 +40,7 @@ class Loops(Coordinates, ABC):
     @cached_property
     def dof(self) -> int:
         """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
-        if not self.topology.loops:
+        if not self.topology.constrained:
             return self.nv
         from kempe.analyze.freedom import tree_freedom
 
@@ -49,7 +49,7 @@ class Loops(Coordinates, ABC):
     @property
     def redundancy(self) -> int:
         """How many of the loops' equations follow from the others."""
-        return self.equations.sizes["lam"] - (self.nv - self.dof) if self.topology.loops else 0  # type: ignore[attr-defined]
+        return self.equations.sizes["lam"] - (self.nv - self.dof) if self.topology.constrained else 0  # type: ignore[attr-defined]
 
     def residual(self, q, p=None) -> np.ndarray:
         """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are

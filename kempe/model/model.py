@@ -27,7 +27,8 @@ from kempe.model import blocks, loop_blocks
 from kempe.model.dynamics import Dynamics
 from kempe.model.state import State
 from kempe.model.structures import Structures, fit_for, switched_on
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
+from kempe.topology.tree import counted
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
@@ -68,9 +69,10 @@ def compile_model(
     if formulation != "auto" and formulation not in FORMULATIONS:
         raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
     found = topology(mechanism, cut, floating=formulation == "springs")
-    if found.loops and formulation not in ("auto", "springs", *CLOSED):
+    if found.constrained and formulation not in ("auto", "springs", *CLOSED):
+        held = "closed loops" if found.loops else "couplings"
         raise MechanismError(
-            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has closed loops; give auto or "
+            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has {held}; give auto or "
             f"{', '.join((*CLOSED, 'springs'))}"
         )
     if formulation == "springs" and found.switchable:
@@ -78,7 +80,7 @@ def compile_model(
             f"formulation 'springs' holds its cuts for good, and {', '.join(found.switchable)} can be switched; give "
             "auto or another formulation"
         )
-    if formulation in (*CLOSED, "springs") and not found.loops and not found.off:
+    if formulation in (*CLOSED, "springs") and not found.constrained and not found.off:
         raise MechanismError(
             f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
             f"or {', '.join(OPEN)}"
@@ -138,8 +140,11 @@ class Model(Dynamics):
         """Which equations are used, and why, in a sentence."""
         if self.formulation == "partition":
             free, loops = (self.v_names[k] for k in self.choice.independent), len(self.topology.loops)
+            held = counted(loops, "closed loop")
+            if self.topology.couplings:
+                held = " and ".join([*[held] * bool(loops), counted(len(self.topology.couplings), "coupling")])
             return (
-                f"{self.mechanism.name} has {loops} closed loop{'s' * (loops != 1)}, so partition: "
+                f"{self.mechanism.name} has {held}, so partition: "
                 f"{FORMULATIONS['partition']}, here {', '.join(free) or 'none'}; {self.counts.total} operations"
             )
         if self.formulation == "denoc":
@@ -216,16 +221,16 @@ class Model(Dynamics):
     @cached_property
     def exact(self) -> "Model":
         """The same tree with its loops closed by equations, where springs hold them; else the model itself."""
-        held = self.topology.held
-        if not held:
+        held, sprung = self.topology.held, self.topology.sprung
+        if not (held or sprung):
             return self
-        closed = replace(self.topology, loops=held, held=(), springs=())
+        closed = replace(self.topology, loops=held, held=(), couplings=sprung, sprung=(), springs=())
         known = tuple(path for path in self.p_names if path in closed.parameters)
         return Model(replace(self.equations, topology=closed, parameters=known, formulation="partition"), self._source)
 
     def exact_p(self, p) -> np.ndarray | None:
         """Of parameters, those that `exact` takes too."""
-        if p is None or not self.topology.held:
+        if p is None or self.exact is self:
             return p
         return np.asarray(p, dtype=float)[..., [self.p_names.index(path) for path in self.exact.p_names]]
 

@@ -16,9 +16,9 @@ On = frozenset[str]  # switchable joints that are on
 
 def fit_for(found: Topology, asked: str) -> str:
     """The formulation that was asked for where it suits what is on, and else the usual one."""
-    if asked == "springs" or asked in (CLOSED if found.loops else OPEN):
+    if asked == "springs" or asked in (CLOSED if found.constrained else OPEN):
         return asked
-    return "partition" if found.loops else "udu"
+    return "partition" if found.constrained else "udu"
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ def states(run: "Trajectory", where: between.Instants) -> tuple[np.ndarray, np.n
     for model, rows in parts(run) if inside.any() else ():
         # A polynomial between closed states opens loops.
         own = inside & (where.at >= rows.start) & (where.at < rows.stop)
-        if model.topology.loops and own.any():
+        if model.topology.constrained and own.any():
             q[own], v[own] = model.settle(q[own], v[own], parameters_of(run, where.at[own]))
     return q, v
 

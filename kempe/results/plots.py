@@ -184,7 +184,7 @@ def _powers(run: "Trajectory", choice: Choice) -> list[Panel]:
 
 
 def _closures(run: "Trajectory", choice: Choice) -> list[Panel]:
-    what = "closure" if run.model.topology.closures else "closure (no loops)"
+    what = "closure" if run.model.topology.closed else "closure (no loops)"
     return [Panel(what, "", (("largest residual", run.closure),), logarithmic=bool((run.closure > 0).any()))]
 
 

@@ -115,8 +115,8 @@ def model_of(model: Model, on: np.ndarray) -> Model:
 
 def residuals(run: "Trajectory") -> np.ndarray:
     """The largest of the loops that are on, in each row."""
-    model = run.model if run.model.topology.held else run.model.structures.whole(run.model)
-    if not model.topology.closures:
+    model = run.model if run.model.exact is not run.model else run.model.structures.whole(run.model)
+    if not model.topology.closed:
         return np.zeros(len(run))
     found = np.abs(model.residual(run.q, p=run.inputs))
     first, column = 0, {name: k for k, name in enumerate(run.on_names)}

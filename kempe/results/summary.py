@@ -64,7 +64,7 @@ def energy_kept(run: "Trajectory") -> str:
 
 def closed(run: "Trajectory") -> str:
     """How well loops stayed closed."""
-    if not any(model.topology.closures for model, _ in parts(run)):
+    if not any(model.topology.closed for model, _ in parts(run)):
         return "no loops"
     return f"loops closed to {run.closure.max():.1e}"
 

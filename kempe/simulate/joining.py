@@ -64,8 +64,9 @@ class Constraints:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Of all rows of loops, theirs."""
-        return np.repeat(self.active, [loop.joint.rows for loop in self.whole.topology.loops])
+        """Of all rows of loops and couplings, theirs."""
+        found = np.repeat(self.active, [loop.joint.rows for loop in self.whole.topology.loops])
+        return np.concatenate([found, np.full(len(self.whole.topology.couplings), self.stay)])
 
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """What is left of closing, how it changes with v, and whether everything is closed as it should be."""

@@ -25,7 +25,7 @@ def kinematic(model: Model, motion: Motion, start: State | None, output) -> Traj
 def prescribed(model: Model, motion: Motion, start: State | None, output, p, weights, bounds) -> Trajectory:
     """See `Model.inverse_dynamics`."""
     t = instants(motion, output, "inverse_dynamics")
-    found = _followed(model, motion, start, t, p, dynamics=bool(model.topology.loops))
+    found = _followed(model, motion, start, t, p, dynamics=model.topology.constrained)
     moving = found.q, found.v, found.a, p
     if found.dynamics is not None:
         u = efforts(model, *moving, found.dynamics, weights, bounds)
@@ -37,7 +37,7 @@ def prescribed(model: Model, motion: Motion, start: State | None, output, p, wei
 
 def _followed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p, dynamics: bool) -> Followed:
     """q, v and a at times t, and with `dynamics` what they take."""
-    if not model.topology.loops and not any(placed(model, name) for name in motion.names):
+    if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Followed(*motion.on(model, start, t=t))
     way = Way(model, motion.names, motion.at, None if p is None else model.parameters(p))
     return Follower(way, dynamics).rows(t, way.begin(t[0], start))

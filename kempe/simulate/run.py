@@ -55,7 +55,7 @@ def simulate(
 ) -> Trajectory:
     """See `Model.simulate`."""
     if state is None or isinstance(state, Mapping):
-        state = model.assemble(state) if model.topology.closures else model.state(state)
+        state = model.assemble(state) if model.topology.closed else model.state(state)
     check(model, state, duration, tolerance, longest)
     chosen = method_of(method, step)
     parameters = model.parameters(p)
@@ -67,7 +67,7 @@ def simulate(
     check_switches(model, given)
     drive = drive_of(model, torque)
     setting = Setting(drive.law, len(drive.held), stops, *stabilized(stabilize))
-    if model.topology.loops:
+    if model.topology.constrained:
         check_closed(model, state.q, state.v, parameters if model.p_names else None)
     plan = Plan(
         drive,

@@ -26,7 +26,7 @@ def scales(
     For loops, the signs are those that their pivots have at q (given, where they are known already): a pivot that
     changes its sign has passed zero.
     """
-    if not model.topology.loops:
+    if not model.topology.constrained:
         return _tree_scales(model, p)
     known = model.compiled.setdefault("closed scales", {})
     if choice not in known:
@@ -50,7 +50,7 @@ def dense_scales(model: Model) -> np.ndarray:
 
 def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
     """The freedom whose pivot is the least beside its scale."""
-    if model.topology.loops:
+    if model.topology.constrained:
         w, _ = allowed(model, q)
         _, directions = np.linalg.eigh(w.T @ model.mass_matrix(q, p=p if model.p_names else None) @ w)
         return model.v_names[int(np.abs(w @ directions[:, 0]).argmax())]

@@ -73,7 +73,7 @@ class Stepper:
         """Moves on by dt under efforts tau (nu entries, or one row for each of the batch, or a dict by joint name)."""
         given = self._efforts(tau)
         found = self._stepped(0, ..., given) if len(self._choices) == 1 else self._stepped_by_choice(given)
-        if self.model.topology.loops:
+        if self.model.topology.constrained:
             self._rechosen(found, given)
         self.q, self.v, self.z = found[:3]
         self.t = np.asarray(self.t + self.dt)
@@ -99,7 +99,7 @@ class Stepper:
         """Goes on with a model. One choice of generalized coordinates for all, chosen anew, one by one, for those it
         does not suit."""
         self.model = model
-        self._choices: list[Choice | None] = [model.choice if model.topology.loops else None]
+        self._choices: list[Choice | None] = [model.choice if model.topology.constrained else None]
         self._choice = np.zeros_like(self._choice)
 
     def _stepped(self, number: int, rows, given: np.ndarray) -> list[np.ndarray]:
@@ -161,7 +161,7 @@ class Stepper:
 
     def _on_manifold(self, q, v) -> tuple[np.ndarray, np.ndarray]:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
-        if self.model.topology.loops:
+        if self.model.topology.constrained:
             check_closed(self.model, q, v, self.p if self.model.p_names else None)
             return q, v
         project = self._system(0).project
@@ -259,7 +259,7 @@ def _starts(model: Model, state, batch: int | None) -> tuple[np.ndarray, np.ndar
             raise StateError(f"stepper: {len(state)} states were given for a batch of {batch}")
         return np.array([s.q for s in state], dtype=float), np.array([s.v for s in state], dtype=float)
     if state is None:
-        state = model.assemble() if model.topology.closures else model.state()
+        state = model.assemble() if model.topology.closed else model.state()
     q, v = np.array(state.q, dtype=float), np.array(state.v, dtype=float)
     if batch is not None and q.ndim == 1:
         q, v = np.tile(q, (batch, 1)), np.tile(v, (batch, 1))

@@ -40,7 +40,7 @@ def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tup
 
 def choices_of(model: Model, plan: Plan) -> Choices | None:
     """Of generalized coordinates, where a model has them to choose."""
-    if not model.topology.loops or model.formulation == "denoc":
+    if not model.topology.constrained or model.formulation == "denoc":
         return None
     return Choices(model, plan.setting, plan.crossing)
 
@@ -55,7 +55,7 @@ class Stretch:
         model = structure.model
         self.structure, self.model, self.plan, self.journal = structure, model, plan, journal
         own = np.concatenate([begin.p, structure.mask])
-        self.choices, loops = choices_of(model, plan), bool(model.topology.loops)
+        self.choices, loops = choices_of(model, plan), model.topology.constrained
         q, v = begin.y[: model.nq], begin.y[model.nq : model.nq + model.nv]
         compiled, sizes = first_system(model, plan, self.choices, q, own)
         closed = np.concatenate([q, v] if compiled.project is None else compiled.project(q, v, own)[:2])

@@ -69,7 +69,7 @@ def synthesize(
 
 def _closed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p) -> Nearest:
     """The motion at times t, loops closed."""
-    if not model.topology.loops and not any(placed(model, name) for name in motion.names):
+    if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Nearest(*motion.on(model, start, t=t), np.zeros((len(t), len(motion.names))))
     rest = model.neutral() if start is None else np.array(start.q, dtype=float)
     return Recording(model, motion.names, rest, p).rows(t, motion.at(t), start)
@@ -97,7 +97,7 @@ def _shared(model: Model, rows: Nearest, t: np.ndarray, supports, wishes: Wishes
         there = [k for k in range(len(supports)) if acting[k][i]]
         felt = [jacobians[k][i].reshape(-1, model.nv).T for k in there]
         points = np.hstack([np.zeros((model.nv, 0)), *felt])
-        w = allowed(model, rows.q[i], row_of(p, i))[0] if model.topology.loops else np.eye(model.nv)
+        w = allowed(model, rows.q[i], row_of(p, i))[0] if model.topology.constrained else np.eye(model.nv)
         costs = Costs(
             np.concatenate([actuators, np.full(points.shape[1], dear)]), column_scales(model)[left_at], wishes.residual
         )

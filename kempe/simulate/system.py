@@ -64,7 +64,7 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
-        curved, numeric = model.nq != model.nv, bool(model.topology.loops) and choice is None
+        curved, numeric = model.nq != model.nv, model.topology.constrained and choice is None
         equations = replace(model.equations, choice=choice, pull=setting.pull, scales=model.leg_scales)
         kept = (choice is not None or model.topology.is_masked) and setting.projected
         projection = _projection(model, equations if kept else None) if curved or kept else None
@@ -241,7 +241,7 @@ def _variation(model: Model, setting: Setting) -> Program:
         given = efforts(t, q, v, z, w, p, c)
         tree, q_, v_, a_ = model.equations.tree(from_sx(p)), from_sx(q), from_sx(v), from_sx(a)
         r1, r2 = to_sx(model.equations.inverse(tree, q_, v_, a_)) - given["tau"], ca.SX(0, 1)
-        if model.topology.loops:
+        if model.topology.constrained:
             jacobian, gamma = _loop_equations(model, setting, tree, q_, v_)
             r1 -= to_sx(array(dot(column, from_sx(lam)) for column in jacobian.T))
             r2 = to_sx(array(dot(row, a_) for row in jacobian) - gamma)

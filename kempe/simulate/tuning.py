@@ -70,12 +70,12 @@ def tune_stiffness(
     model: Model, error: float, state: State | None, duration: float, torque, tolerance: float
 ) -> Tuning:
     """See `Model.tune_stiffness`."""
-    held = model.topology.held
+    held = [*(loop.joint for loop in model.topology.held), *(each.coupling for each in model.topology.sprung)]
     if not held:
         raise StateError("tune_stiffness is for models compiled with the formulation 'springs'")
     if not error > 0:
         raise StateError(f"error is {error}; it takes a length in metres, above zero")
-    paths = [spring_paths(loop.joint)[:2] for loop in held]
+    paths = [spring_paths(part)[:2] for part in held]
     values = model.topology.parameters
     tuned = Model(_with_inputs(model, [path for pair in paths for path in pair]), model.mechanism)
     stiffness, damping = (np.array([values[pair[k]] for pair in paths]) for k in range(2))
@@ -120,12 +120,16 @@ def _with_inputs(model: Model, paths: list[str]) -> Equations:
 
 
 def _gaps(model: Model, t: np.ndarray, q: np.ndarray, p) -> tuple[float, float]:
-    """The largest gap of any cut over a run, and the root of its mean square over time; turning counts by size."""
-    residual, at, gaps = model.residual(q, p=p) * float(model.equations.closure_size), 0, []
+    """The largest gap of any cut or coupling over a run, and the root of its mean square over time; turning counts by
+    size."""
+    size, at, gaps = float(model.equations.closure_size), 0, []
+    residual = model.residual(q, p=p) * size
     for loop in model.topology.held:
         rows = loop.joint.rows
         gaps.append(np.linalg.norm(residual[:, at : at + rows], axis=1))
         at += rows
+    for column, each in zip(residual.T[at:], model.topology.sprung, strict=True):
+        gaps.append(np.abs(column) / (size if each.coupling.unit == "m" else 1.0))
     worst = np.max(gaps, axis=0)
     mean = np.trapezoid(worst**2, t) / (t[-1] - t[0])
     return float(worst.max()), float(np.sqrt(mean))

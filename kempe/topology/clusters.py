@@ -3,9 +3,9 @@
 Problem. Where a loop is closed, its joints do not move one by one. A recursion from body to body that shall never see a
 multiplier must take all of them at once, and only them.
 
-Must. Joints on one loop are in one cluster, and so are those of loops that share a joint, and of loops that share one
-with these. A joint on no loop is a cluster of its own. Every cluster hangs on one link, of another cluster or the
-ground.
+Must. Joints on one loop, or between joints that are coupled, are in one cluster, and so are those of loops that share a
+joint, and of loops that share one with these. A joint on no loop is a cluster of its own. Every cluster hangs on one
+link, of another cluster or the ground.
 
 Discussion. The last holds by itself. A loop's joints hang on each other, and at last on the link where its two sides
 meet, which is not moved by them. Two loops that share a joint meet at two links above it, one of which is above the
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 if TYPE_CHECKING:
-    from kempe.topology.tree import Topology
+    from kempe.topology.tree import LoopJoint, Topology, TreeCoupling
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,20 @@ def clusters(topology: "Topology") -> tuple[Cluster, ...]:
     """Of a tree with its loops, each after the one it hangs on."""
     tied = nx.utils.UnionFind(range(len(topology.tree)))
     closed: set[int] = set()
-    for loop in topology.loops:
-        sides = (set(topology.chain(topology.parent_of[marker.body])) for marker in (loop.joint.a, loop.joint.b))
-        on_loop = set.symmetric_difference(*sides)
+    on_loops = [_around(topology, loop) for loop in topology.loops]
+    for on_loop in (*on_loops, *(_between(topology, each) for each in topology.couplings)):
         closed |= on_loop
         tied.union(*on_loop)
     parts = sorted(sorted(part) for part in tied.to_sets())
     return tuple(Cluster(tuple(part), topology.parents[part[0]], part[0] in closed) for part in parts)
+
+
+def _around(topology: "Topology", loop: "LoopJoint") -> set[int]:
+    sides = (set(topology.chain(topology.parent_of[marker.body])) for marker in (loop.joint.a, loop.joint.b))
+    return set.symmetric_difference(*sides)
+
+
+def _between(topology: "Topology", each: "TreeCoupling") -> set[int]:
+    """Joints that are coupled, and those that lie between them: a cluster hangs on one link."""
+    above = (set(topology.chain(topology.parents[k])) for k in each.joints)
+    return {k for joint in each.joints for k in topology.chain(joint)} - set.intersection(*above)

@@ -26,6 +26,7 @@ Measure = Callable[["Topology"], tuple[float, ...]]
 
 def stays(joint: Joint) -> str | None:
     """Why a joint must stay in the tree, or None."""
+    coupled = joint.a.body.mechanism.couplings
     reasons = (
         ("is a screw", joint.type is Helical),
         ("is actuated", any(joint.actuated)),
@@ -33,6 +34,7 @@ def stays(joint: Joint) -> str | None:
         ("has stiffness", any(joint.stiffness)),
         ("has damping", any(joint.damping)),
         ("has limits", any(limit is not None for limit in joint.limits)),
+        ("is coupled", any(term.joint is joint for each in coupled for term in each.terms)),
     )
     return next((words for words, holds in reasons if holds), None)
 

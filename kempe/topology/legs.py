@@ -55,6 +55,11 @@ class Legs:
 
 def legs(topology: Topology) -> Legs:
     """The legs of a mechanism; raises where it is built otherwise."""
+    if topology.couplings:
+        named = ", ".join(each.coupling.name for each in topology.couplings)
+        raise MechanismError(
+            f"{topology.mechanism.name!r} has couplings ({named}), and denoc is for legs that move by themselves"
+        )
     graph, group = _rigid(topology)
     ground = group[topology.mechanism.ground]
     platform = _platform(topology, graph, ground)

@@ -1,5 +1,6 @@
 """Paths of the numbers that a topology adds to those of its mechanism."""
 
+from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.mechanism import Joint
 
 
@@ -8,6 +9,7 @@ def lock_paths(at: int) -> tuple[str, str]:
     return f"lock.{at}.on", f"lock.{at}.at"
 
 
-def spring_paths(joint: Joint) -> tuple[str, str, str]:
-    """Of the numbers of a spring that holds a cut: its stiffness, its damping, and the size that turning is by."""
-    return tuple(f"{joint.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]
+def spring_paths(part: Joint | Coupling) -> tuple[str, str, str]:
+    """Of the numbers of a spring that holds a cut, or a coupling: its stiffness, its damping, and the size that turning
+    is by."""
+    return tuple(f"{part.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]

@@ -33,19 +33,27 @@ def draw(topology: "Topology", path: Path) -> Path:
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     closing = {loop.joint.name for loop in topology.loops}
+    middle = {}
     for joint in m.joints:
         (x0, y0), (x1, y1) = place[joint.a.body], place[joint.b.body]
+        middle[joint] = (x0 + x1) / 2, (y0 + y1) / 2
         broken = joint.name in closing
         axes.plot(
             [x0, x1], [y0, y1], "--" if broken else "-", color="tab:red" if broken else "tab:blue", lw=2, zorder=1
         )
         label = f"{joint.name}\n{joint.type.name}" + (" *" if any(joint.actuated) else "")
-        axes.annotate(label, ((x0 + x1) / 2, (y0 + y1) / 2), ha="center", va="center", fontsize=8,
+        axes.annotate(label, middle[joint], ha="center", va="center", fontsize=8,
                       bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1}, zorder=2)  # fmt: skip
     for body, (x, y) in place.items():
         color = "0.75" if body is m.ground else "lightyellow"
         axes.annotate(body.name, (x, y), ha="center", va="center", bbox={"boxstyle": "round", "fc": color}, zorder=3)
-    axes.set(title=f"{m.name}: tree (full), loop joints (broken), * actuated", xlim=(-0.5, len(rows) - 0.5))
+    for coupling in m.couplings:
+        xs, ys = zip(*(middle[term.joint] for term in coupling.terms), strict=True)
+        axes.plot(xs, ys, ":", color="tab:green", lw=1.5, zorder=1)
+        axes.annotate(coupling.name, (sum(xs) / len(xs), sum(ys) / len(ys)), ha="center", va="center", fontsize=8,
+                      color="tab:green", bbox={"fc": "white", "ec": "none", "pad": 1}, zorder=2)  # fmt: skip
+    coupled = ", couplings (dotted)" * bool(m.couplings)
+    axes.set(title=f"{m.name}: tree (full), loop joints (broken){coupled}, * actuated", xlim=(-0.5, len(rows) - 0.5))
     axes.set_ylim(0, max(map(len, rows.values())))
     axes.axis("off")
     figure.savefig(path, dpi=130)

@@ -49,10 +49,10 @@ class Subsystem:
 class Subsystems(Sequence[Subsystem]):
     """All subsystems, numbered from 1 in the order of the tree, and what loops have to do with them.
 
-    loops: the joints that close them. through: for each loop the numbers of the subsystems it passes through, with
-    joints that move. equations: how many independent ones each loop has; at most, by the kind of the joint that closes
-    it, three directions in a plane and six in space, or `by_rank`, as `Model.subsystems` has them: fewer, where
-    constraints are redundant.
+    loops: the joints that close them, then couplings, which are like loops of one equation. through: for each loop the
+    numbers of the subsystems it passes through, with joints that move. equations: how many independent ones each loop
+    has; at most, by the kind of the joint that closes it, three directions in a plane and six in space, or `by_rank`,
+    as `Model.subsystems` has them: fewer, where constraints are redundant.
     """
 
     all: tuple[Subsystem, ...]
@@ -60,6 +60,7 @@ class Subsystems(Sequence[Subsystem]):
     through: tuple[tuple[int, ...], ...]
     equations: tuple[int, ...]
     by_rank: bool = False
+    couplings: int = 0  # how many of the loops, the last ones, are couplings
 
     def __getitem__(self, index):
         return self.all[index]
@@ -143,7 +144,7 @@ class Subsystems(Sequence[Subsystem]):
             lines.append(f"  {part.number} ({part.kind}): {', '.join(part.bodies)}{drives}")
         if not self.loops:
             return "\n".join(lines)
-        names = [f"loop {name}" for name in self.loops]
+        names = self._titles
         if max(len(self.all), len(self.loops)) > WIDE:
             return "\n".join([*lines, *self._listed()])
         lines.append("blocks of J, a loop's row under the subsystems it passes through:")
@@ -156,12 +157,17 @@ class Subsystems(Sequence[Subsystem]):
         lines += _table(names, list(self.loops), rows)
         return "\n".join([*lines, *self._counted()])
 
+    @property
+    def _titles(self) -> list[str]:
+        first = len(self.loops) - self.couplings
+        return [f"{'loop' if k < first else 'coupling'} {name}" for k, name in enumerate(self.loops)]
+
     def _listed(self) -> list[str]:
         lines = ["blocks of J and of the GICM, for every loop the subsystems it passes through and those it shares:"]
-        for i, name in enumerate(self.loops):
+        for i, name in enumerate(self._titles):
             others = [(self.loops[k], block) for k, block in enumerate(self.gicm_pattern[i]) if block and k != i]
             shared = "; ".join(f"{' + '.join(map(str, block))} with {other}" for other, block in others)
-            lines.append(f"  loop {name}: {' + '.join(map(str, self.through[i]))}; {shared or 'none shared'}")
+            lines.append(f"  {name}: {' + '.join(map(str, self.through[i]))}; {shared or 'none shared'}")
         return lines
 
     def _counted(self) -> list[str]:
@@ -202,7 +208,11 @@ def subsystems(topology: "Topology") -> Subsystems:
         moving = (k for k in set.symmetric_difference(*sides) if topology.tree[k].joint.type.v_names)
         through.append(tuple(sorted({number[root[k]] for k in moving})))
         equations.append(across - len(loop.joint.type.v_names))
-    return Subsystems(tuple(parts), tuple(loop.joint.name for loop in topology.loops), tuple(through), tuple(equations))
+    for each in topology.couplings:
+        through.append(tuple(sorted({number[root[k]] for k in each.joints})))
+        equations.append(1)
+    names = tuple(name for name, _ in topology.row_counts)
+    return Subsystems(tuple(parts), names, tuple(through), tuple(equations), couplings=len(topology.couplings))
 
 
 def _part(topology: "Topology", number: int, joints: list[int]) -> Subsystem:

@@ -38,11 +38,11 @@ def efforts(model: Model, seed: int) -> dict:
     return found
 
 
-def check_single_bodies(closed: Closed, model: Model, state: State, seed: int, share: float = 1.0) -> None:
+def check_single_bodies(freedom: int, model: Model, state: State, seed: int, share: float = 1.0) -> None:
     """Accelerations and reactions are those of single bodies; on branches with more freedoms than others, too."""
     bodies, tau = Bodies(model, state), efforts(model, seed)
     found = bodies.solve(tau)
-    assert found.freedom == closed.freedom
+    assert found.freedom == freedom
     vdot = model.forward_dynamics(state.q, state.v, tau)
     own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
     blur = share * max(1.0, POOR / found.condition) ** 2
@@ -88,7 +88,7 @@ def test_many_mechanisms_on_numbers(closed, seed):
     """By the formulas that are compiled, but without compiling them."""
     model = on_numbers(loaded(closed, seed))
     state = closed.moving(model, seed)
-    check_single_bodies(closed, model, state, seed)
+    check_single_bodies(closed.freedom, model, state, seed)
     check_dense_solve(model, state, seed)
 
 
@@ -101,7 +101,7 @@ def test_every_kind_that_closes_two_loops_on_numbers(kind):
         model = on_numbers(closed)
         closing |= {loop.joint.type.name for loop in model.topology.loops}
         state = closed.moving(model, seed)
-        check_single_bodies(closed, model, state, seed)
+        check_single_bodies(closed.freedom, model, state, seed)
         check_dense_solve(model, state, seed)
         redundant += model.redundancy > 0
     assert redundant
@@ -112,7 +112,7 @@ def test_every_kind_that_closes_two_loops_on_numbers(kind):
 @given(mechanisms(loops=4, passive=True), st.integers(0, 99))
 def test_accelerations_and_reactions_are_those_of_single_bodies(closed, seed):
     model = loaded(closed, seed).mechanism.compile(cut=closed.closing)
-    check_single_bodies(closed, model, closed.moving(model, seed), seed)
+    check_single_bodies(closed.freedom, model, closed.moving(model, seed), seed)
 
 
 @pytest.mark.parametrize("kind", CUTS)
@@ -120,7 +120,7 @@ def test_every_kind_of_joint_that_closes_a_loop(kind):
     closed = loaded(random_closed(3, 1, closing=kind, passive=True, redundant=False), 3)
     model = closed.mechanism.compile(cut=closed.closing)
     assert [loop.joint.type.name for loop in model.topology.loops] == [kind]
-    check_single_bodies(closed, model, closed.moving(model, 3), 3)
+    check_single_bodies(closed.freedom, model, closed.moving(model, 3), 3)
 
 
 @few
@@ -129,7 +129,7 @@ def test_whichever_joints_are_cut_the_motion_is_the_same(closed, seed):
     """By joint name: accelerations, and reactions, of which the least set is one and the same."""
     own = loaded(closed, seed).mechanism.compile(cut=closed.closing)
     moving = closed.moving(own, seed)
-    check_single_bodies(closed, own, moving, seed)
+    check_single_bodies(closed.freedom, own, moving, seed)
     tau = efforts(own, seed)
     first = own.reactions(moving.q, moving.v, tau)
     strong = max(1.0, *(np.abs(x).max() for x in first.values()))
@@ -137,7 +137,7 @@ def test_whichever_joints_are_cut_the_motion_is_the_same(closed, seed):
         model = closed.mechanism.compile(cut=cut)
         rates = {t.joint.name: moving.rate(t.joint.name) for t in model.topology.tree if t.v.stop > t.v.start}
         state = closed.state(model, model.state(rates=rates).v)
-        check_single_bodies(closed, model, state, seed)
+        check_single_bodies(closed.freedom, model, state, seed)
         again = model.reactions(state.q, state.v, tau)
         assert first.unique == again.unique
         for name, wrench in first.items():
@@ -179,4 +179,4 @@ def test_rows_of_rounding_errors_are_no_rows():
     sizes = np.linalg.norm(rows, axis=1)
     assert sizes.min() < 1e-14
     assert (sizes[list(model.choice.rows)] > 1e-3).all()
-    check_single_bodies(closed, model, closed.moving(model, 0), 0)
+    check_single_bodies(closed.freedom, model, closed.moving(model, 0), 0)

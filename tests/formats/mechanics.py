@@ -5,7 +5,7 @@ import numpy as np
 import kempe as kp
 from kempe.dynamics.equations import Equations
 from kempe.formats.poses import Pose
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 from tests.direct import Direct
 
 

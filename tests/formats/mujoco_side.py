@@ -10,7 +10,7 @@ from kempe.dynamics.equations import Equations
 from kempe.formats.loading import read
 from kempe.formats.xml import read_xml
 from kempe.spatial import quaternions
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 
 
 class Beside:

@@ -8,7 +8,7 @@ import kempe as kp
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.tree import build
 from kempe.errors import FileError
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 from tests.direct import Direct
 from tests.formats.robots import EMPTY, ROBOTS
 

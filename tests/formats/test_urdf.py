@@ -13,7 +13,7 @@ from kempe.errors import FileError
 from kempe.formats.loading import read
 from kempe.formats.urdf import MOST
 from kempe.formats.xml import parse_xml, read_xml
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 from tests.formats.mechanics import same_mechanics
 
 BARS = {"crank": (0.3, 1.5), "coupler": (1.0, 5.0), "rocker": (0.6, 3.0)}

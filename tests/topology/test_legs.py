@@ -9,7 +9,7 @@ from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import five_bar, four_bar, three_rrr
 from kempe.mechanism.mechanism import Mechanism
 from kempe.topology.legs import legs
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 
 
 def found(m: Mechanism, cut=()):

@@ -13,7 +13,8 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.topology.cuts import stays, together, work
 from kempe.topology.determinacy import steps
 from kempe.topology.plane import in_plane
-from kempe.topology.tree import Topology, topology
+from kempe.topology.spanning import topology
+from kempe.topology.tree import Topology
 from tests.analyze.test_paper2 import scraper
 from tests.topology.digger import CUTS, digger
 

@@ -5,7 +5,7 @@ import pytest
 from kempe.errors import TopologyError
 from kempe.mechanism.joints import Fixed
 from kempe.mechanism.mechanism import Mechanism
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 
 
 def links(*names: str) -> tuple[Mechanism, list]:

@@ -1,0 +1,111 @@
+"""Couplings: linear equations between coordinates of joints, as gears, racks and joints that mimic others make them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from kempe.errors import MechanismError
+from kempe.mechanism.joints import JointKind
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Joint, Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A freedom of a joint, by its number, and the coefficient of its coordinate."""
+
+    joint: "Joint"
+    freedom: int
+    coefficient: float
+
+    @property
+    def name(self) -> str:
+        """Of the coordinate: the joint's, or joint.freedom where it has several."""
+        return freedom_name(self.joint, self.freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """An equation between joints: the sum of coefficients times coordinates is `offset`."""
+
+    name: str
+    terms: tuple[Term, ...]
+    offset: float = 0.0
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By the names of coordinates."""
+        return {term.name: term.coefficient for term in self.terms}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the coefficients, then of the offset."""
+        return (*(f"{self.name}.{term.name}" for term in self.terms), f"{self.name}.offset")
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Paths and values."""
+        return dict(zip(self.paths, (*self.coefficients.values(), self.offset), strict=True))
+
+    @property
+    def size(self) -> float:
+        """The largest coefficient, which its equation is divided by."""
+        return max(abs(term.coefficient) for term in self.terms)
+
+    @property
+    def unit(self) -> str:
+        """Of what is left of its equation, so divided: that of the coordinate with the largest coefficient."""
+        largest = max(self.terms, key=lambda term: abs(term.coefficient))
+        return largest.joint.type.units[largest.freedom]
+
+    def __str__(self) -> str:
+        terms = " + ".join(f"{term.coefficient:.6g} {term.name}" for term in self.terms).replace("+ -", "- ")
+        return f"{terms} = {self.offset:.6g}"
+
+
+def freedom_name(joint: "Joint", freedom: int) -> str:
+    """The joint's name, with that of the freedom where it has several."""
+    return ".".join(part for part in (joint.name, joint.type.v_names[freedom]) if part)
+
+
+def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float], offset: float) -> Coupling:
+    """Of joints that were written down already, each named once."""
+    where = f"coupling {name!r}"
+    if not isinstance(coefficients, Mapping) or len(coefficients) < 1:
+        raise MechanismError(f"{where}: give coefficients by joint, such as {{'pinion': 0.05, 'rack': -1}}")
+    terms = tuple(_term(mechanism, where, str(key), value) for key, value in coefficients.items())
+    if not isinstance(offset, (int, float)) or isinstance(offset, bool) or not isfinite(offset):
+        raise MechanismError(f"{where}: offset is a number, not {offset!r}")
+    return Coupling(str(name), terms, float(offset))
+
+
+def _term(mechanism: "Mechanism", where: str, key: str, value) -> Term:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value == 0:
+        raise MechanismError(f"{where}: the coefficient of {key!r} is a number other than zero, not {value!r}")
+    for joint in mechanism.joints:
+        for k in range(len(joint.type.v_names)):
+            if freedom_name(joint, k) == key:
+                _accept(where, joint)
+                return Term(joint, k, float(value))
+    named = next((joint for joint in mechanism.joints if joint.name == key), None)
+    if named is None:
+        known = ", ".join(joint.name for joint in mechanism.joints) or "none yet"
+        raise MechanismError(f"{where}: there is no joint {key!r}; there are {known}")
+    _accept(where, named)
+    choices = ", ".join(freedom_name(named, k) for k in range(len(named.type.v_names)))
+    raise MechanismError(
+        f"{where}: joint {key!r} has {'several freedoms: name one of ' + choices if choices else 'no freedom'}"
+    )
+
+
+def _accept(where: str, joint: "Joint") -> None:
+    """Refuses joints whose coordinates are not angles or lengths by themselves, and those that can be switched off."""
+    if joint.type.integrate is not JointKind.integrate:
+        raise MechanismError(
+            f"{where}: a {joint.type.name} joint such as {joint.name!r} has a quaternion for coordinates, which is no "
+            "angle to multiply; couple joints that turn about axes, or slide"
+        )
+    if joint.switchable:
+        raise MechanismError(f"{where}: joint {joint.name!r} can be switched off, so it cannot be coupled")
