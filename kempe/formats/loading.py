@@ -6,19 +6,21 @@ from kempe.errors import FileError
 from kempe.formats import urdf
 from kempe.formats.mjcf import reading as mjcf
 from kempe.formats.reading import Reading
+from kempe.formats.sdf import reading as sdf
 from kempe.formats.xml import Element, read_xml
 from kempe.mechanism import files
 from kempe.mechanism.mechanism import Mechanism
 
-READERS = {"robot": urdf.read, "mujoco": mjcf.read}  # by the tag of the top element
-XML = (".urdf", ".xml", ".sdf", ".mjcf")
+READERS = {"robot": urdf.read, "mujoco": mjcf.read, "sdf": sdf.read}  # by the tag of the top element
+XML = (".urdf", ".xml", ".sdf", ".world", ".mjcf")
 
 
-def load(path: str | Path, floating: bool = False) -> Mechanism:
-    """The mechanism of a file: YAML, URDF with loops, or MJCF.
+def load(path: str | Path, floating: bool | None = None) -> Mechanism:
+    """The mechanism of a file: YAML, URDF with loops, MJCF, or SDFormat.
 
-    floating: the root link of a URDF file is free to move, instead of welded to the ground. What was read but is not
-    used is in `notes` of the mechanism.
+    floating: whether links that no joint leads to from the ground are free to move, or welded to it. Unless that is
+    said, the root link of a URDF file is welded, and links of SDFormat files are free. What was read but is not used is
+    in `notes` of the mechanism.
     """
     path = Path(path)
     if path.suffix.lower() == ".xacro":
@@ -26,11 +28,13 @@ def load(path: str | Path, floating: bool = False) -> Mechanism:
     if path.suffix.lower() in XML or _opens_with_a_tag(path):
         return read(read_xml(path), floating).mechanism
     if floating:
-        raise FileError(f"{path}: floating is for URDF files; in YAML, give the body a free joint to the ground")
+        raise FileError(
+            f"{path}: floating is for URDF and SDFormat files; in YAML, give the body a free joint to the ground"
+        )
     return files.load(path)
 
 
-def read(top: Element, floating: bool = False) -> Reading:
+def read(top: Element, floating: bool | None = None) -> Reading:
     """What the top element of an XML file describes."""
     if top.tag not in READERS:
         raise top.error(

@@ -1,9 +1,11 @@
-"""What reading a file gives: the mechanism, couplings between its joints, and notes; and names that Kempe can take."""
+"""What reading a file gives: the mechanism, couplings between its joints, and notes; with names and markers."""
 
 from dataclasses import dataclass
 
 from kempe.errors import MechanismError
+from kempe.formats.poses import Pose
 from kempe.formats.xml import Element
+from kempe.mechanism.bodies import Body
 from kempe.mechanism.mechanism import Mechanism
 
 
@@ -55,6 +57,14 @@ class Names:
         if name != given:
             element.note(f"{kind} {given!r} is called {name!r} here")
         return name
+
+
+def marked(element: Element, body: Body, pose: Pose, given: str, kind: str) -> None:
+    """A marker on a body, by the name it has in the file, or with its kind in front where that is taken."""
+    name = given.replace(".", "_")
+    if name in body.markers or hasattr(type(body), name) or name in vars(body):
+        name = f"{kind} {name}"
+    guarded(element, lambda: body.at(*pose.position.tolist(), rotation=pose.rotation, name=name))
 
 
 def guarded(element: Element, make):

@@ -17,12 +17,13 @@ from functools import cached_property
 
 import numpy as np
 
+from kempe.formats.lumps import lump
 from kempe.formats.poses import HERE, Pose, pose_of
 from kempe.formats.reading import Coupling, Names, Reading, guarded
 from kempe.formats.sidecar import beside
 from kempe.formats.urdf_loops import read_loops
 from kempe.formats.xml import Element, unused
-from kempe.mechanism.bodies import TENSOR, Body, Box, Cylinder, Lump, Part, Solid, Sphere, tensor_matrix
+from kempe.mechanism.bodies import TENSOR, Body, Box, Cylinder, Part, Solid, Sphere
 from kempe.mechanism.mechanism import Mechanism
 
 KINDS = {
@@ -39,9 +40,9 @@ X = (1.0, 0.0, 0.0)  # the axis of a joint that names none
 LIMITLESS = 1e16  # a limit of this size is none, as in SDFormat
 
 
-def read(robot: Element, floating: bool = False) -> Reading:
+def read(robot: Element, floating: bool | None = None) -> Reading:
     """The mechanism of a <robot>; floating: its root link is free to move instead of welded to the ground."""
-    return Robot(robot).reading(floating)
+    return Robot(robot).reading(bool(floating))
 
 
 class Robot:
@@ -234,14 +235,8 @@ def _part(inertial: Element) -> Part:
     """Mass, centre of mass, and the tensor about it, turned into the link's axes."""
     pose = pose_of(inertial.one("origin"))
     mass = inertial.need("mass").number("value")
-    if mass < 0:
-        raise inertial.error(f"the mass is {mass:g} kg; it cannot be negative")
     given = inertial.one("inertia")
-    entries = [0.0 if given is None else given.number(f"i{n}", 0.0) for n in TENSOR]
-    if not np.array_equal(pose.rotation, np.eye(3)):
-        tensor = pose.rotation @ tensor_matrix(*entries) @ pose.rotation.T
-        entries = [float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    return Part("", Lump(mass, tuple(pose.position.tolist()), tuple(entries)))
+    return lump(inertial, pose, mass, [0.0 if given is None else given.number(f"i{n}", 0.0) for n in TENSOR])
 
 
 def _shape(drawn: Element) -> tuple[Solid, Pose] | None:

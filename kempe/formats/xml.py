@@ -6,6 +6,7 @@ its attributes, children and text; `unused` then names what no reader asked for,
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -240,6 +241,29 @@ def unused(element: Element) -> list[str]:
         found.append(f"{element.place}: its text is read, not used")
     for child in element.children:
         found += unused(child)
+    return found
+
+
+def unused_kinds(top: Element) -> list[str]:
+    """What no reader asked for, once for each kind of element, with the place of the first and how many follow."""
+    first: dict[tuple[str, str], Element] = {}
+    times: Counter[tuple[str, str]] = Counter()
+    waiting = [top]
+    while waiting:
+        element = waiting.pop()
+        left = [f"{name} " for name in element.attributes if name not in element.asked] if element.wanted else [""]
+        if element.wanted and "" not in element.asked and "".join(element.pieces).strip():
+            left.append("its text is ")
+        for what in left:
+            first.setdefault((element.tag, what), element)
+            times[element.tag, what] += 1
+        if element.wanted:
+            waiting += reversed(element.children)
+    found = []
+    for (tag, what), element in first.items():
+        more = times[tag, what] - 1
+        also = f", nor in {more} more <{tag}>" if more else ""
+        found.append(f"{element.place}: {what}read, not used{also}")
     return found
 
 

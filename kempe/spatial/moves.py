@@ -175,7 +175,11 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
     if math.sin(tilt) < 1e-12:  # z is reversed: one turn about z, half a turn about x
         first, last = math.atan2(r[1, 0], r[0, 0]), 0.0
     else:
-        first, last = math.atan2(r[0, 2], -r[1, 2]), math.atan2(r[2, 0], r[2, 1])
+        # The last angle is measured from where the first one leads: where the tilt is small, neither is well known, but
+        # their sum is.
+        first = math.atan2(r[0, 2], -r[1, 2])
+        middle = np.array([math.cos(first), math.sin(first), 0.0])
+        last = math.atan2(-middle @ r[:, 1], middle @ r[:, 0])
     angles = ((2, first), (0, tilt), (2, last))
     return tuple(Turn(axis, *_clean(math.cos(a), math.sin(a))) for axis, a in angles if abs(a) > 1e-15)
 

@@ -206,7 +206,7 @@ def test_parts_of_a_file(tmp_path):
 def test_the_root_floats_where_asked(tmp_path):
     assert kp.load(written(tmp_path, PARTS), floating=True).joints[0].type.name == "free"
     assert kp.load(written(tmp_path, TREE)).joints[0].name == "A"  # a world that holds nothing is the ground
-    with pytest.raises(FileError, match="floating is for URDF files"):
+    with pytest.raises(FileError, match="floating is for URDF and SDFormat files"):
         kp.load(tmp_path / "robot.yaml", floating=True)
 
 

@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 
 from kempe.errors import FileError
-from kempe.formats.xml import DEEPEST, LARGEST, MOST, parse_xml, read_xml, unused
+from kempe.formats.xml import DEEPEST, LARGEST, MOST, parse_xml, read_xml, unused, unused_kinds
 
 HERE = Path("a.xml")
 
@@ -75,6 +75,17 @@ def test_what_nobody_asked_for_is_listed():
         "a.xml, line 2, b: r read, not used",
         "a.xml, line 3, c: its text is read, not used",
         "a.xml, line 4, d: read, not used",
+    ]
+
+
+def test_what_nobody_asked_for_is_listed_once_for_each_kind():
+    top = parsed('<a>\n<b x="1"/><b x="2" y="3"/>\n<c/><c/><c/>\n<b>word</b></a>')
+    list(top.all("b"))
+    assert unused_kinds(top) == [
+        "a.xml, line 2, b: x read, not used, nor in 1 more <b>",
+        "a.xml, line 2, b: y read, not used",
+        "a.xml, line 3, c: read, not used, nor in 2 more <c>",
+        "a.xml, line 4, b: its text is read, not used",
     ]
 
 

@@ -46,6 +46,17 @@ def test_rotations_taken_apart_and_put_together(seed):
     np.testing.assert_allclose(mv.relative_pose(mv.turns_of(small_turn(seed)))[0], small_turn(seed), atol=1e-16)
 
 
+@given(seeds)
+def test_rotations_that_are_nearly_about_z(seed):
+    """Where z is tilted by little, the angles before and after the tilt are not well known, but the rotation is."""
+    rng = np.random.default_rng(seed)
+    about = [mv.Turn(2, np.cos(t), np.sin(t)).matrix() for t in rng.normal(size=2)]
+    tilt = 10 ** rng.uniform(-12, -1)
+    other = random_rotation(rng)
+    r = other.T @ (other @ about[0] @ mv.Turn(0, np.cos(tilt), np.sin(tilt)).matrix() @ about[1])
+    np.testing.assert_allclose(mv.relative_pose(mv.turns_of(r))[0], r, atol=2e-15)
+
+
 def small_turn(seed):
     """A turn of about 1e-8 about one axis, whose cosine is 1 to the last bit."""
     return mv.Turn(seed % 3, 1.0, 1e-8 * (1 + seed % 7)).matrix()

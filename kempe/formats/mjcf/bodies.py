@@ -17,7 +17,7 @@ from kempe.formats.mjcf.geoms import Geom, Geoms
 from kempe.formats.mjcf.poses import point, read_pose, turn_about, unit
 from kempe.formats.mjcf.settings import Settings
 from kempe.formats.poses import HERE, Pose
-from kempe.formats.reading import Names, guarded
+from kempe.formats.reading import Names, guarded, marked
 from kempe.formats.xml import Element
 from kempe.mechanism.bodies import Body, Lump, Marker, Part
 from kempe.mechanism.given import tensor_entries
@@ -195,10 +195,7 @@ class Bodies:
             return
         if name in self.sites:
             raise element.error(f"there is a site {name!r} already; give each its own name")
-        marker = name.replace(".", "_")
-        if marker in place.body.markers or hasattr(type(place.body), marker) or marker in vars(place.body):
-            marker = f"site {marker}"
-        guarded(element, lambda: place.body.at(*pose.position, rotation=pose.rotation, name=marker))
+        marked(element, place.body, pose, name, "site")
         self.sites[name] = Place(place.body, pose, place.drawn)
 
     def _inertia(self, inside: list[tuple[Element, Pose, str]], body: Body) -> RigidInertia:

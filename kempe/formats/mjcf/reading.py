@@ -1,7 +1,5 @@
 """Reading an MJCF file: a mechanism, couplings between its joints, and notes on what is not used."""
 
-from collections import Counter
-
 from kempe.formats.mjcf.bodies import Bodies
 from kempe.formats.mjcf.closures import read_equalities
 from kempe.formats.mjcf.defaults import MAIN, Classes
@@ -9,15 +7,15 @@ from kempe.formats.mjcf.geoms import Geoms
 from kempe.formats.mjcf.includes import put_in_included
 from kempe.formats.mjcf.settings import read_settings
 from kempe.formats.reading import Names, Reading
-from kempe.formats.xml import Element
+from kempe.formats.xml import Element, unused_kinds
 from kempe.mechanism.mechanism import Mechanism
 
 
-def read(root: Element, floating: bool = False) -> Reading:
+def read(root: Element, floating: bool | None = None) -> Reading:
     """The mechanism that the top element of an MJCF file describes; floating is for files whose root link has no joint,
     and here every body says how it moves."""
     if floating:
-        raise root.error("floating is for URDF files; in MJCF, give the body a <freejoint/>")
+        raise root.error("floating is for URDF and SDFormat files; in MJCF, give the body a <freejoint/>")
     path = root.file
     put_in_included(root)
     settings, classes = read_settings(root), Classes(root)
@@ -29,7 +27,11 @@ def read(root: Element, floating: bool = False) -> Reading:
     if missing:
         raise root.error(f"an actuator drives joint {min(missing)!r}, which is not there")
     couplings = read_equalities(root, found)
-    notes = [*root.notes, *(f"{root.file}: {coupling} is read, not used" for coupling in couplings), *_unused(root)]
+    notes = [
+        *root.notes,
+        *(f"{root.file}: {coupling} is read, not used" for coupling in couplings),
+        *unused_kinds(root),
+    ]
     mechanism.notes += notes
     return Reading(mechanism, tuple(couplings), tuple(notes))
 
@@ -46,24 +48,3 @@ def _actuated(root: Element) -> set[str]:
                     actuator.text("class", MAIN)
                     driven.add(actuator.text(name))
     return driven
-
-
-def _unused(root: Element) -> list[str]:
-    """What nobody asked for, once for each kind of element, with the place of the first and how many follow."""
-    first: dict[tuple[str, str], Element] = {}
-    times: Counter[tuple[str, str]] = Counter()
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
-        left = [name for name in element.attributes if name not in element.asked] if element.wanted else [""]
-        for name in left:
-            first.setdefault((element.tag, name), element)
-            times[element.tag, name] += 1
-        if element.wanted:
-            waiting += reversed(element.children)
-    found = []
-    for (tag, name), element in first.items():
-        more = times[tag, name] - 1
-        also = f", nor in {more} more <{tag}>" if more else ""
-        found.append(f"{element.place}: {f'{name} ' if name else ''}read, not used{also}")
-    return found

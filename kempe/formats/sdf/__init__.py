@@ -1,0 +1,1 @@
+"""SDFormat, the files of Gazebo, read into mechanisms: one module for each thing that is in them."""
