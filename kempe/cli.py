@@ -140,7 +140,7 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending says the format.")],
     as_json: Json = False,
 ) -> None:
-    """Write a mechanism as another file: YAML or URDF; what is not used or cannot be said is listed."""
+    """Write a mechanism as another file: YAML, URDF or MJCF; what is not used or cannot be said is listed."""
     from kempe.commands import convert as command
     from kempe.commands.subject import subject
 

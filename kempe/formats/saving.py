@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kempe.errors import FileError
 from kempe.formats import urdf_writing
+from kempe.formats.mjcf import writing as mjcf_writing
 from kempe.mechanism import writing
 from kempe.mechanism.mechanism import Mechanism
 from kempe.whole import write_whole
@@ -14,7 +15,8 @@ def _yaml(mechanism: Mechanism) -> tuple[str, list[str]]:
     return writing.text(mechanism), []
 
 
-WRITERS = {".yaml": _yaml, ".yml": _yaml, ".urdf": urdf_writing.text}
+MJCF = mjcf_writing.text
+WRITERS = {".yaml": _yaml, ".yml": _yaml, ".urdf": urdf_writing.text, ".xml": MJCF, ".mjcf": MJCF}
 
 
 def save(mechanism: Mechanism, path: str | Path) -> list[str]:

@@ -300,7 +300,7 @@ class Mechanism:
         return from_dh(name, **table)
 
     def save(self, path: str | Path) -> list[str]:
-        """Writes the mechanism as YAML, or as URDF where the path ends so; returns what that could not say."""
+        """Writes the mechanism as YAML, URDF or MJCF (.xml), as the path ends; returns what that could not say."""
         from kempe.formats.saving import save
 
         return save(self, path)

@@ -110,7 +110,7 @@ def tune_stiffness(
     gap(10.0 * k)
     order = sorted(found)
     largest, rms = (np.array([found[x][n] for x in order]) for n in range(2))
-    own = dict(zip((loop.joint.name for loop in held), dampers(k).tolist(), strict=True))
+    own = dict(zip((part.name for part in held), dampers(k).tolist(), strict=True))
     return Tuning(model.mechanism.name, error, duration, float(k), own, np.array(order), largest, rms)
 
 

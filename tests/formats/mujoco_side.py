@@ -18,8 +18,9 @@ class Beside:
 
     def __init__(self, path: Path):
         self.model = mujoco.MjModel.from_xml_path(str(path))
-        # What is read but not used, as the notes say: springs of tendons, and of joints that have no angle.
-        self.model.tendon_stiffness[:] = self.model.tendon_damping[:] = 0
+        # What is read but not used, as the notes say: springs of tendons that bend, and of joints that have no angle.
+        bent = self.model.tendon_num != 2
+        self.model.tendon_stiffness[bent] = self.model.tendon_damping[bent] = 0
         curved = (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL)
         self.model.jnt_stiffness[np.isin(self.model.jnt_type, curved)] = 0
         self.data = mujoco.MjData(self.model)

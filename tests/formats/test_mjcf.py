@@ -89,6 +89,13 @@ FEATURES = {
     "box": geom('type="box" size=".1 .2 .3"'),
     "between two points": body('<freejoint/><geom type="box" size=".1" fromto="0 0 1 1 2 3"/>' + BALL),
     "no mass": body(f'<freejoint/>{BALL}<geom type="box" size="1 1 1" mass="0"/>'),
+    "springs between bodies": (
+        '<mujoco><default><tendon stiffness="3"/></default><worldbody><site name="w" pos="0 1 2"/>'
+        f'<body pos="1 0 0"><joint axis="0 1 0" ref="20" springref="20"/>{BALL}<site name="s" pos=".3 0 .1"/>'
+        f'<body pos="0 1 0"><joint type="ball"/>{LIGHT}<site name="t" pos="0 .2 .1"/></body></body></worldbody>'
+        '<tendon><spatial><site site="w"/><site site="t"/></spatial><spatial name="x" stiffness="40" damping="2" '
+        'springlength=".7"><site site="s"/><site site="w"/></spatial></tendon></mujoco>'
+    ),
     "mesh of corners": mesh(f'vertex="{POINTS}" scale=".5 .25 1"'),
     "mesh of faces": mesh(f'vertex="{POINTS}" face="{FACES}" refpos="1 0 .5"', 'mass="3"'),
     "mesh, exact": mesh(f'vertex="{POINTS}" face="{DENTED}" inertia="exact"'),
@@ -252,6 +259,39 @@ def test_joints_are_coupled_as_in_mujoco(side):
     assert any("coupling" in note and "not used" in note for note in found.reading.notes)
 
 
+def test_sums_of_joints_are_coupled_as_in_mujoco(side):
+    """Two tendons of joints, some with `ref`, held to a line."""
+    inner = f'<body name="b" pos=".5 0 0"><joint name="B" axis="0 1 0" ref="20"/><joint name="C" type="slide"/>{BALL}'
+    found = side(f"""<mujoco><worldbody>{ARM}{inner}</body></body></worldbody><tendon>
+        <fixed name="one"><joint joint="A" coef="2"/><joint joint="B" coef="-1"/></fixed>
+        <fixed name="two"><joint joint="C" coef="3"/><joint joint="B" coef=".5"/></fixed></tendon>
+        <equality><tendon tendon1="one" tendon2="two" polycoef=".3 -2 0 0 0"/></equality></mujoco>""")
+    (coupling,) = found.reading.couplings
+    q = np.array([0.3, -0.8, 0.4])
+    found.at(q, np.zeros(3))
+    row = found.data.efc_J.reshape(-1, 3)[0]
+    assert [coupling.coefficients[name] for name in "ABC"] == pytest.approx(row, abs=1e-12)
+    gap = sum(coupling.coefficients[name] * x for name, x in zip("ABC", q, strict=True)) - coupling.offset
+    assert gap == pytest.approx(found.data.efc_pos[0], abs=1e-12)
+
+
+def test_tendons_that_are_no_springs_are_noted(tmp_path):
+    sites = '<site name="s"/><site name="t" pos="1 0 0"/><site name="u" pos="0 1 0"/>'
+    ends = '<site site="s"/><site site="t"/>'
+    said = f"""<spatial name="slack" stiffness="1" springlength=".1 .2">{ends}</spatial>
+        <spatial name="bent" stiffness="1">{ends}<site site="u"/></spatial>
+        <spatial name="auto" damping="1">{ends}</spatial>
+        <spatial name="string" range="0 1">{ends}</spatial>"""
+    (tmp_path / "model.xml").write_text(
+        f'<mujoco><worldbody>{sites}{ARM}<joint ref="7" axis="1 0 0"/></body></worldbody><tendon>{said}</tendon>'
+        '<equality><tendon tendon1="string"/></equality></mujoco>'
+    )
+    m = kp.load(tmp_path / "model.xml")
+    assert m.loads == []
+    for words in ('"slack": it is slack between two lengths', "no sum of joints", 'spatial "slack": read, not used'):
+        assert any(words in note for note in m.notes), words
+
+
 def test_a_four_bar_closed_by_two_connects_moves_as_in_mujoco(side):
     """A hinge written as two connects; from rest it moves as a dense solve with MuJoCo's matrices says."""
     bar = '<joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".05"/>'
@@ -396,6 +436,11 @@ WRONG = {
     "face": (mesh('vertex="0 0 0 1 0 0 0 1 0 1 1 1" face="0 1 9"'), "a vertex that is not there"),
     "body of a connect": ('<mujoco><equality><connect body1="x" anchor="0 0 0"/></equality></mujoco>', "no body 'x'"),
     "site of a weld": ('<mujoco><equality><weld site1="x" site2="y"/></equality></mujoco>', "no site 'x'"),
+    "site of a spring": (
+        '<mujoco><tendon><spatial stiffness="1"><site site="x"/><site site="y"/></spatial></tendon></mujoco>',
+        "there is no site 'x'",
+    ),
+    "joint of a tendon": ('<mujoco><tendon><fixed><joint joint="x"/></fixed></tendon></mujoco>', "no joint 'x'"),
     "joint of a coupling": ('<mujoco><equality><joint joint1="x"/></equality></mujoco>', "no joint 'x'"),
     "joint of an actuator": (
         '<mujoco><actuator><motor joint="x"/></actuator></mujoco>',

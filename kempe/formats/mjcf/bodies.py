@@ -162,12 +162,12 @@ class Bodies:
         turn = self.settings.angle if kind in ("hinge", "ball") else 1.0
         options: dict[str, Any] = {"actuated": element.text("name", "") in self.actuated}
         options["armature"] = element.number("armature", 0.0)
-        options["damping"] = self._first(element, "damping")
+        options["damping"] = self.linear(element, "damping")
         if kind == "free" and options["armature"]:
             element.note("armature acts along the axes of the body here, and along those of the world in MuJoCo")
         if kind in ("ball", "free"):
             return 0.0, options
-        options["stiffness"] = self._first(element, "stiffness")
+        options["stiffness"] = self.linear(element, "stiffness")
         options["rest"] = element.number("springref", 0.0) * turn
         limited = element.text("limited", "auto")
         if limited not in ("true", "false", "auto"):
@@ -177,7 +177,7 @@ class Bodies:
             options["limits"] = (low * turn, high * turn)
         return element.number("ref", 0.0) * turn, options
 
-    def _first(self, element: Element, name: str) -> float:
+    def linear(self, element: Element, name: str) -> float:
         """A stiffness or damping; MuJoCo takes two more numbers, for squares and cubes."""
         first, *more = element.numbers(name, range(1, 4), (0.0,))
         if any(more):
@@ -195,7 +195,7 @@ class Bodies:
             return
         if name in self.sites:
             raise element.error(f"there is a site {name!r} already; give each its own name")
-        marked(element, place.body, pose, name, "site")
+        marked(element, place.body, pose, name.removeprefix(f"{place.body.name}."), "site")
         self.sites[name] = Place(place.body, pose, place.drawn)
 
     def _inertia(self, inside: list[tuple[Element, Pose, str]], body: Body) -> RigidInertia:
@@ -213,7 +213,7 @@ class Bodies:
     def _draw(self, shape: Geom, body: Body, number: int) -> None:
         if shape.solid is None:
             return
-        name = (shape.name or f"geom {number}").replace(".", "_")
+        name = (shape.name or f"geom {number}").removeprefix(f"{body.name}.").replace(".", "_")
         if any(part.name == name for part in body.parts):
             name = f"{name} geom {number}"
         body.add(name, shape.solid, shape.pose.position, shape.pose.rotation)

@@ -7,6 +7,7 @@ import numpy as np
 from kempe.formats.mjcf.bodies import Bodies, Place, placed
 from kempe.formats.mjcf.defaults import MAIN
 from kempe.formats.mjcf.poses import unit
+from kempe.formats.mjcf.tendons import Sum
 from kempe.formats.poses import Pose, turning
 from kempe.formats.reading import Coupling, guarded
 from kempe.formats.xml import Element
@@ -29,14 +30,14 @@ class Pin:
         return self.a.body.name, self.b.body.name
 
 
-def read_equalities(root: Element, found: Bodies) -> list[Coupling]:
-    """Adds the joints that close loops; gives the couplings between joints."""
+def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> list[Coupling]:
+    """Adds the joints that close loops; gives the couplings between joints. sums: those that tendons are."""
     pins: dict[tuple[str, str], list[Pin]] = {}
     couplings = []
     for section in root.all("equality"):
-        for element in section.all("connect", "weld", "joint"):
+        for element in section.all("connect", "weld", "joint", "tendon"):
             tag = element.tag
-            if tag != "joint":  # whose defaults stand under the same tag as those of bodies' joints
+            if tag not in ("joint", "tendon"):  # whose defaults stand under the same tag as those of other elements
                 found.classes.applied(element, MAIN)
             element.text("class", MAIN)
             if not element.flag("active", True):
@@ -48,7 +49,7 @@ def read_equalities(root: Element, found: Bodies) -> list[Coupling]:
             elif tag == "weld":
                 _weld(element, found)
             else:
-                couplings += _coupling(element, found)
+                couplings += _coupling(element, found, sums)
     for shared in pins.values():
         _pinned(shared, found)
     return couplings
@@ -125,15 +126,16 @@ def _pinned(pins: list[Pin], found: Bodies) -> None:
         return
     far = int(np.argmax(np.linalg.norm(a - a[0], axis=1)))
     along, there = a[far] - a[0], b[far] - b[0]
-    # b's axes as drawn, seen from a, then turned so that both lines are one.
-    seen = first.b.drawn.rotation.T @ first.a.drawn.rotation
-    turn = turning(seen @ along, there) @ seen
     across = np.linalg.norm(np.cross(a - a[0], along / np.linalg.norm(along)), axis=1)
-    kind, axes = "revolute", [along / np.linalg.norm(along)]
     if across.max() > SAME * size:
-        kind, axes, turn = "fixed", [], whole
+        kind, axes, frames = "fixed", [], (np.eye(3), whole)
+    else:
+        # The frames of the first point, or of its sites; b's is turned so that both lines are one.
+        on_a, on_b = (getattr(first, side).inside.rotation for side in "ab")
+        frames = on_a, turning(on_b @ on_a.T @ along, there) @ on_b
+        kind, axes = "revolute", [on_a.T @ along / np.linalg.norm(along)]
     name = _name(first.element, found, "connect")
-    one, other = placed(first.a.body, Pose(np.eye(3), a[0])), placed(first.b.body, Pose(turn, b[0]))
+    one, other = placed(first.a.body, Pose(frames[0], a[0])), placed(first.b.body, Pose(frames[1], b[0]))
     guarded(first.element, lambda: found.mechanism.joint(kind, name, one, other, axes))
     words = "a hinge" if kind == "revolute" else "a weld"
     others = f"{len(pins) - 1} other connect{'s' if len(pins) > 2 else ''}"
@@ -152,20 +154,31 @@ def _name(element: Element, found: Bodies, kind: str) -> str:
     return found.names.new(element, given or f"{kind} {found.unnamed[kind]}", "loop")
 
 
-def _coupling(element: Element, found: Bodies) -> list[Coupling]:
-    """y - ref = c0 + c1 (x - ref of x), as a line between the two coordinates; curves are noted, not used."""
-    named = [element.text("joint1"), *([element.text("joint2")] if element.has("joint2") else [])]
+def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> list[Coupling]:
+    """y - y as drawn = c0 + c1 (x - x as drawn), a line between coordinates, or sums of them that tendons are; curves
+    are noted, not used."""
+    kind = element.tag
+    named = [element.text(f"{kind}1"), *([element.text(f"{kind}2")] if element.has(f"{kind}2") else [])]
+    there = sums if kind == "tendon" else found.joints
     for name in named:
-        if name not in found.joints:
-            raise element.error(f"there is no joint {name!r}; there are {', '.join(found.joints)}")
+        if name not in there:
+            if kind == "tendon" and name:
+                element.note(f"tendon {name!r} is no sum of joints, so that this is not used")
+                return []
+            raise element.error(f"there is no {kind} {name!r}; there are {', '.join(there)}")
     c = (*element.numbers("polycoef", range(1, 6), (0.0, 1.0, 0.0, 0.0, 0.0)), 0.0, 0.0, 0.0, 0.0)
     if any(c[2:]) and len(named) > 1:
         element.note(f"polycoef: {', '.join(named)} are coupled by a curve, which is not used; a line would be")
         return []
-    (y, y_ref), *rest = (found.joints[name] for name in named)
-    coefficients, offset = {y: 1.0}, y_ref + c[0]
-    for x, x_ref in rest:
-        coefficients[x] = -c[1]
-        offset -= c[1] * x_ref
-    name = _name(element, found, "coupling")
-    return [Coupling(name, coefficients, offset)]
+    coefficients: dict[str, float] = {}
+    offset = c[0]
+    for name, factor in zip(named, (1.0, -c[1]), strict=False):
+        if kind == "tendon":
+            terms, drawn = sums[name].used()
+        else:
+            joint, drawn = found.joints[name]
+            terms = {joint: 1.0}
+        offset += factor * drawn
+        for joint, share in terms.items():
+            coefficients[joint] = coefficients.get(joint, 0.0) + factor * share
+    return [Coupling(_name(element, found, "coupling"), coefficients, offset)]

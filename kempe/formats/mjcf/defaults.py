@@ -3,7 +3,8 @@
 from kempe.formats.xml import Element
 
 MAIN = "main"  # the class of elements that name none
-SHARED = {"connect": "equality", "weld": "equality"}  # tags that have their defaults under another
+# Tags that have their defaults under another.
+SHARED = {"connect": "equality", "weld": "equality", "spatial": "tendon", "fixed": "tendon"}
 
 
 class Classes:

@@ -30,6 +30,7 @@ SIZES = {
     "sdf": 0,
 }
 LONG = ("capsule", "cylinder", "ellipsoid", "box")  # those that may lie between two points
+TOUCHES = ("contype", "conaffinity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,8 @@ class Geoms:
             raise element.error(f"there is no type {kind!r} of geoms; there are {', '.join(SIZES)}")
         pose, size = self._placed(element, kind)
         pose = frame.then(pose)
+        if all(element.attributes.get(name, "1").strip() == "0" for name in TOUCHES):
+            element.asked.update(TOUCHES)  # it touches nothing, here as there
         inertia, name = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3))), element.text("name", None)
         low, high = self.settings.groups
         weighs = low <= element.number("group", 0.0) <= high

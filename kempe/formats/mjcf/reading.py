@@ -6,6 +6,7 @@ from kempe.formats.mjcf.defaults import MAIN, Classes
 from kempe.formats.mjcf.geoms import Geoms
 from kempe.formats.mjcf.includes import put_in_included
 from kempe.formats.mjcf.settings import read_settings
+from kempe.formats.mjcf.tendons import read_tendons
 from kempe.formats.reading import Names, Reading
 from kempe.formats.xml import Element, unused_kinds
 from kempe.mechanism.mechanism import Mechanism
@@ -26,7 +27,7 @@ def read(root: Element, floating: bool | None = None) -> Reading:
     missing = found.actuated - set(found.joints)
     if missing:
         raise root.error(f"an actuator drives joint {min(missing)!r}, which is not there")
-    couplings = read_equalities(root, found)
+    couplings = read_equalities(root, found, read_tendons(root, found))
     notes = [
         *root.notes,
         *(f"{root.file}: {coupling} is read, not used" for coupling in couplings),

@@ -1,0 +1,201 @@
+"""Mechanisms written as MJCF: bodies inside bodies, equalities for what closes loops and for couplings.
+
+Bodies keep their frames, and where all coordinates of Kempe are zero, those of MuJoCo are. Equalities are between
+sites, which need not meet there. What MJCF cannot say is returned in sentences.
+"""
+
+from collections.abc import Iterable
+from xml.etree import ElementTree
+
+import numpy as np
+
+from kempe.errors import MechanismError
+from kempe.formats.mjcf.writing_joints import Row, attributes, motors, rows
+from kempe.formats.mjcf.writing_solids import Odd, geoms, inertial, place
+from kempe.formats.mjcf.writing_tree import Link, grown, unique
+from kempe.formats.poses import Pose
+from kempe.formats.writing import Coupled, marker_pose, number, numbers
+from kempe.mechanism.bodies import Body, Marker
+from kempe.mechanism.loads import Spring
+from kempe.mechanism.mechanism import Joint, Mechanism
+
+Tag = ElementTree.Element
+
+
+def text(mechanism: Mechanism, couplings: Iterable[Coupled] = ()) -> tuple[str, list[str]]:
+    """A mechanism as the XML of a file, and what could not be said."""
+    return _Writer(mechanism, tuple(couplings)).text()
+
+
+class _Writer:
+    """A mechanism with its tree chosen, and the elements of a file."""
+
+    def __init__(self, mechanism: Mechanism, couplings: tuple[Coupled, ...]):
+        self.mechanism = mechanism
+        self.couplings = couplings
+        self.values = mechanism.parameters.__getitem__
+        self.notes: list[str] = []
+        self.odd: Odd = Odd(list)
+        self._refuse()
+        # One list, as names of mechanisms are; MuJoCo has one for each kind of element.
+        parts = (*mechanism.bodies, *mechanism.joints, *mechanism.loads, *couplings)
+        self.taken = {"ground", "world", *(part.name for part in parts)}
+        coupled = {name.partition(".")[0] for each in couplings for name in each.coefficients}
+        self.tree = grown(mechanism, coupled, self.taken, self.notes)
+        self.names = {mechanism.ground: "ground"} | {link.body: link.name for link in reversed(self.tree.links)}
+        self.rows: dict[Link, list[Row]] = {link: rows(link, self.taken, self.notes) for link in self.tree.links}
+        self.sites: dict[Body, dict[str, Pose]] = {body: self._markers(body) for body in self.names}
+        self.reach = max((np.abs(at.position).max() for on in self.sites.values() for at in on.values()), default=0.0)
+
+    def text(self) -> tuple[str, list[str]]:
+        """The file, and what it does not say."""
+        root = Tag("mujoco", model=self.mechanism.name)
+        _add(root, "compiler", angle="radian", autolimits="true")
+        _add(root, "option", gravity=numbers(self.mechanism.gravity))
+        _add(_add(root, "default"), "geom", contype="0", conaffinity="0", mass="0")
+        world = _add(root, "worldbody")
+        sections = {name: Tag(name) for name in ("tendon", "equality", "actuator")}
+        for joint in self.tree.closing:
+            self._closure(sections["equality"], joint)
+        for whole, piece in self.tree.welds:
+            name = unique(f"{whole.name} weld", self.taken)
+            ends = {"body1": whole.name, "body2": piece.name}
+            _add(sections["equality"], "weld", name=name, **ends, relpose="0 0 0 1 0 0 0")
+        for load in self.mechanism.loads:
+            self._load(sections["tendon"], load)
+        self._screws(sections["equality"])
+        for each in self.couplings:
+            self._coupling(each, sections["equality"], sections["tendon"])
+        self._bodies(world)  # after all that puts sites on them
+        self._motors(sections["actuator"])
+        root.extend(section for section in sections.values() if len(section))
+        welded = [link.joint.name for link in self.tree.links if link.joint.type.name == "fixed"]
+        if welded:
+            self.notes.append(f"joints {', '.join(welded)} are fixed, and have no names in MJCF")
+        for what, names in self.odd.items():
+            self.notes.append(f"{', '.join(dict.fromkeys(names))}: {what}")
+        ElementTree.indent(root)
+        return f"{ElementTree.tostring(root, encoding='unicode')}\n", self.notes
+
+    def _refuse(self) -> None:
+        for body in self.mechanism.bodies:
+            if body.beam is not None:
+                raise MechanismError(f"body {body.name!r} is a beam, which MJCF has none of; save it as YAML")
+
+    # ---- bodies ----------------------------------------------------------------------------------------
+
+    def _bodies(self, world: Tag) -> None:
+        there: dict[Link | None, Tag] = {None: world}
+        self._contents(world, self.mechanism.ground)
+        cut = {piece for _, piece in self.tree.welds}
+        for link in self.tree.links:
+            on_parent, own = (marker_pose(marker, self.values) for marker in link.markers)
+            body = there[link] = _add(
+                there[link.parent], "body", name=link.name, **place(on_parent.then(own.inverse()))
+            )
+            for row in self.rows[link]:
+                at = place(Pose(np.eye(3), own.position)) if row.type != "free" else {}
+                _add(body, "joint", **attributes(link.joint, row, self.notes), **at)
+            share = 1.0 / self.tree.pieces[link.body]
+            said = inertial(link.body, self.values, share, bool(self.rows[link]), self.odd)
+            if said:
+                _add(body, "inertial", **said)
+            if link not in cut:
+                self._contents(body, link.body)
+
+    def _contents(self, element: Tag, body: Body) -> None:
+        for said in geoms(body, self.names[body], self.values, self.odd):
+            _add(element, "geom", **said)
+        for name, pose in self.sites[body].items():
+            _add(element, "site", name=name, **place(pose))
+
+    def _markers(self, body: Body) -> dict[str, Pose]:
+        named = {name: marker for name, marker in body.markers.items() if name != "origin"}
+        return {f"{self.names[body]}.{name}": marker_pose(marker, self.values) for name, marker in named.items()}
+
+    def _site(self, body: Body, pose: Pose, wanted: str) -> str:
+        """The name of a site at a pose, which is made unless there is one."""
+        for name, there in self.sites[body].items():
+            if np.array_equal(there.position, pose.position) and np.array_equal(there.rotation, pose.rotation):
+                return name
+        name = unique(f"{self.names[body]}.{wanted}", set(self.sites[body]))
+        self.sites[body][name] = pose
+        return name
+
+    # ---- what holds bodies and joints together ---------------------------------------------------------
+
+    def _closure(self, section: Tag, joint: Joint) -> None:
+        """A weld, one point that two sites share, or two points along the axis of a hinge."""
+        active = {} if joint.on else {"active": "false"}
+        if joint.switchable:
+            words = "and always there when it is read again" if joint.on else "and not read again"
+            self.notes.append(f"joint {joint.name!r} can be switched: it is an equality that is active or not, {words}")
+        ends = self._sites((joint.a, joint.b), joint.name)
+        _add(section, "weld" if joint.type.name == "fixed" else "connect", name=joint.name, **ends, **active)
+        if joint.type.name == "revolute":
+            along = joint.axes[0] / np.linalg.norm(joint.axes[0]) * (self.reach or 1.0)
+            ends = self._sites((joint.a, joint.b), f"{joint.name} axis", along)
+            _add(section, "connect", **ends, **active)
+
+    def _sites(self, markers: tuple[Marker, Marker], wanted: str, shift=(0.0, 0.0, 0.0)) -> dict[str, str]:
+        """Sites at two markers, or shifted from them in their axes."""
+        poses = (marker_pose(marker, self.values) for marker in markers)
+        shifted = [Pose(at.rotation, at.position + at.rotation @ np.array(shift)) for at in poses]
+        names = [self._site(marker.body, at, wanted) for marker, at in zip(markers, shifted, strict=True)]
+        return {"site1": names[0], "site2": names[1]}
+
+    def _load(self, section: Tag, load) -> None:
+        if not isinstance(load, Spring):
+            self.notes.append(f"load {load.name!r} is not written: MJCF has no forces that are always there")
+            return
+        said = {n: number(getattr(load, n)) for n in ("stiffness", "damping") if getattr(load, n)}
+        tendon = _add(section, "spatial", name=load.name, **said, springlength=number(load.length))
+        for name in self._sites((load.a, load.b), load.name).values():
+            _add(tendon, "site", site=name)
+
+    def _screws(self, section: Tag) -> None:
+        """A screw's slide is its pitch times its angle."""
+        for link in self.tree.links:
+            if link.joint.type.name == "helical":
+                slide, angle = sorted(self.rows[link], key=lambda row: len(row.freedoms))
+                pitch = self.values(f"{link.joint.name}.pitch")
+                name = unique(f"{link.joint.name} pitch", self.taken)
+                _add(section, "joint", name=name, joint1=slide.name, joint2=angle.name, polycoef=_line(0.0, pitch))
+
+    def _coupling(self, each: Coupled, section: Tag, tendons: Tag) -> None:
+        """y = c0 + c1 x; where there are more than two coordinates, their sum is the length of a tendon."""
+        terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items() if factor]
+        if len(terms) <= 2:
+            (y, first), *rest = terms
+            other, slope = ({"joint2": rest[0][0]}, -rest[0][1] / first) if rest else ({}, 0.0)
+            _add(section, "joint", name=each.name, joint1=y, **other, polycoef=_line(each.offset / first, slope))
+            return
+        tendon = _add(tendons, "fixed", name=each.name)
+        for name, factor in terms:
+            _add(tendon, "joint", joint=name, coef=number(factor))
+        _add(section, "tendon", name=each.name, tendon1=each.name, polycoef=_line(each.offset, 0.0))
+
+    def _coordinate(self, name: str) -> str:
+        """The joint of the file for `joint`, or `joint.freedom`."""
+        whole, _, freedom = name.partition(".")
+        for link, found in self.rows.items():
+            for row in found:
+                names = [link.joint.type.v_names[k] for k in row.freedoms]
+                if link.joint.name == whole and names == [freedom]:
+                    return row.name
+        raise MechanismError(f"a coupling names {name!r}, which is no angle or slide of a joint; name one")
+
+    def _motors(self, section: Tag) -> None:
+        order = {joint: k for k, joint in enumerate(self.mechanism.joints)}
+        for link in sorted(self.tree.links, key=lambda link: order.get(link.joint, len(order))):
+            for row in self.rows[link]:
+                for said in motors(link.joint, row, self.notes):
+                    _add(section, "motor", **said)
+
+
+def _line(offset: float, slope: float) -> str:
+    return numbers((offset, slope, 0.0, 0.0, 0.0))
+
+
+def _add(parent: Tag, tag: str, **attributes: str) -> Tag:
+    return ElementTree.SubElement(parent, tag, attributes)

@@ -1,0 +1,107 @@
+"""A joint as joints of MJCF: hinges, slides and balls one after the other on one body."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.formats.mjcf.writing_tree import Link, unique
+from kempe.formats.writing import number, numbers
+from kempe.mechanism.axes import alignment
+from kempe.mechanism.mechanism import Joint
+
+# Type, what is put behind the joint's name, canonical axis, freedoms: in the order in which they act from a to b.
+STEPS = {
+    "revolute": (("hinge", "", 2, (0,)),),
+    "prismatic": (("slide", "", 2, (0,)),),
+    "helical": (("slide", "slide", 2, ()), ("hinge", "", 2, (0,))),
+    "cylindrical": (("slide", "slide", 2, (1,)), ("hinge", "angle", 2, (0,))),
+    "universal": (("hinge", "first", 0, (0,)), ("hinge", "second", 1, (1,))),
+    "spherical": (("ball", "", 2, (0, 1, 2)),),
+    "planar": (("slide", "x", 0, (0,)), ("slide", "y", 1, (1,)), ("hinge", "angle", 2, (2,))),
+    "free": (("free", "", 2, (0, 1, 2, 3, 4, 5)),),
+    "fixed": (),
+}
+# MJCF has free bodies in the world only; elsewhere three slides and a ball do the same.
+INSIDE = (("slide", "px", 0, (3,)), ("slide", "py", 1, (4,)), ("slide", "pz", 2, (5,)), ("ball", "turn", 2, (0, 1, 2)))
+AXES_OF_B = ("spherical", "free")  # kinds whose velocities are in the axes of b
+GEARS = {"ball": np.eye(3), "free": np.roll(np.eye(6), 3, axis=1)}  # turning before moving, and the other way round
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One <joint>: its type, its axis in the body's axes, and the freedoms of the whole joint that it stands for."""
+
+    name: str
+    type: str
+    axis: np.ndarray
+    freedoms: tuple[int, ...]
+
+
+def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:
+    """The joints of a link. Written from child to parent, they act the other way round, against their axes."""
+    joint, kind = link.joint, link.joint.type.name
+    inside = kind == "free" and link.parent is not None
+    steps = INSIDE if inside else STEPS[kind]
+    axes = link.markers[1].rotation @ alignment(joint.type, joint.axes)
+    if link.turned and kind not in AXES_OF_B:
+        steps, axes = steps[::-1], -axes
+    found = [
+        Row(joint.name if not behind else unique(f"{joint.name} {behind}", taken), type, axes[:, axis], freedoms)
+        for type, behind, axis, freedoms in steps
+    ]
+    if len(found) > 1:
+        notes.append(f"joint {joint.name!r} ({kind}) is written as {', '.join(repr(row.name) for row in found)}")
+    _what_differs(link, inside, notes)
+    return found
+
+
+def attributes(joint: Joint, row: Row, notes: list[str]) -> dict[str, str]:
+    """All that a <joint> says besides its place."""
+    said = {"name": row.name, "type": row.type}
+    if row.type in ("hinge", "slide"):
+        said["axis"] = numbers(row.axis)
+    for quantity in ("damping", "armature"):
+        found = [getattr(joint, quantity)[k] for k in row.freedoms]
+        if any(found):
+            said[quantity] = number(found[0])
+        if len(set(found)) > 1:
+            notes.append(f"joint {joint.name!r}: MJCF has one {quantity} for all its freedoms; the first is written")
+    bounded = [joint.limits[k] for k in row.freedoms if joint.limits[k] is not None]
+    if len(row.freedoms) == 1:
+        (k,) = row.freedoms
+        if joint.stiffness and joint.stiffness[k]:
+            said |= {"stiffness": number(joint.stiffness[k]), "springref": number(joint.rest[k])}
+        if bounded:
+            said["range"] = numbers(bounded[0])
+    elif bounded:
+        notes.append(f"limits of joint {joint.name!r} are not written: it is a {row.type} joint there")
+    return said
+
+
+def motors(joint: Joint, row: Row, notes: list[str]) -> list[dict[str, str]]:
+    """A <motor> for each freedom that is actuated."""
+    driven = [k for k in row.freedoms if joint.actuated[k]]
+    if len(row.freedoms) == 1:
+        return [{"name": row.name, "joint": row.name} for _ in driven]
+    if driven and len(driven) < len(row.freedoms):
+        notes.append(f"joint {joint.name!r} is driven in part; read again, it is as a whole")
+    return [
+        {"name": f"{joint.name} {joint.type.v_names[k]}", "joint": row.name,
+         "gear": numbers(GEARS[row.type][row.freedoms.index(k)])}
+        for k in driven
+    ]  # fmt: skip
+
+
+def _what_differs(link: Link, inside: bool, notes: list[str]) -> None:
+    """Where velocities are those of other axes, what acts along them does so too."""
+    joint, kind = link.joint, link.joint.type.name
+    if kind not in AXES_OF_B:
+        return
+    if link.turned:
+        to, start = joint.a.body.name, joint.b.body.name
+        notes.append(
+            f"joint {joint.name!r} is written from {start!r} to {to!r}, as it hangs, so that it turns backwards"
+        )
+    if kind == "free" and any((*joint.actuated, *joint.damping, *joint.armature)):
+        axes = "of its carrier" if inside else "of the world at its body's origin"
+        notes.append(f"joint {joint.name!r}: what moves it or damps it acts along axes {axes} there, not of its marker")

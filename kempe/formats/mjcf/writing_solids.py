@@ -1,0 +1,84 @@
+"""Bodies as MJCF writes them: what they weigh, and the geoms they are drawn as."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from kempe.formats.poses import HERE, Pose
+from kempe.formats.writing import ALONG_X, mass_properties, number, numbers, part_pose
+from kempe.mechanism.bodies import Body, Box, Cylinder, Hub, Lump, PointMass, Rod, Solid, Sphere, Values
+
+LEAST = 1e-14  # kg, or kg m^2: MuJoCo takes no body that moves and has less than 1e-15
+ROUNDING = 1e-12
+SLENDER = 1 / 50  # radius beside length of what is drawn of a thin rod
+# What can be said of bodies, and of which it is.
+NO_MASS = f"no mass, which MuJoCo does not take of what moves: {LEAST:g} kg and kg m^2 are written"
+NO_MOMENT = f"no moment of inertia about some axis, which MuJoCo does not take: {LEAST:g} kg m^2 is written"
+NO_BODY = "a moment of inertia that is larger than the sum of the others: MuJoCo refuses the file, or takes the mean"
+NO_GEOM = "a shape that MJCF has no geom for: it is not drawn"
+Odd = defaultdict[str, list[str]]
+
+
+def place(pose: Pose) -> dict[str, str]:
+    """Position and axes, where they are not those of what it stands in."""
+    said = {"pos": numbers(pose.position)} if pose.position.any() else {}
+    if not np.array_equal(pose.rotation, np.eye(3)):
+        said["xyaxes"] = numbers(pose.rotation[:, :2].T.ravel())
+    return said
+
+
+def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) -> dict[str, str]:
+    """An <inertial>, by principal moments; nothing for a body without mass that does not move."""
+    mass, com, tensor = mass_properties(body, values)
+    mass, tensor = share * mass, share * tensor
+    if not moves and not mass and not tensor.any():
+        return {}
+    if np.array_equal(tensor, np.diag(np.diag(tensor))):
+        moments, axes = np.diag(tensor).copy(), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh(tensor)
+        axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    if moves and mass < LEAST:
+        odd[NO_MASS].append(body.name)
+    elif moves and moments.min() < LEAST:
+        odd[NO_MOMENT].append(body.name)
+    if moves:
+        mass, moments = max(mass, LEAST), np.maximum(moments, LEAST)
+    largest = int(np.argmax(moments))
+    others = float(np.delete(moments, largest).sum())
+    if others < moments[largest] * (1 - ROUNDING):
+        odd[NO_BODY].append(body.name)
+    else:
+        moments[largest] = min(moments[largest], others)  # of plates, where rounding decides which is larger
+    pose = Pose(axes, com)
+    return {"pos": numbers(com), **place(pose), "mass": number(mass), "diaginertia": numbers(moments)}
+
+
+def geoms(body: Body, name: str, values: Values, odd: Odd) -> list[dict[str, str]]:
+    """What its solids look like; names are those of the solids, as far as they have any."""
+    found = []
+    for part in body.parts:
+        type, size, inner = _shape(part.solid)
+        if size and min(size) > 0:
+            named = {"name": f"{name}.{part.name}"} if part.name else {}
+            at = place(part_pose(part, values).then(inner))
+            found.append({**named, "type": type, "size": numbers(size), **at})
+        elif type:
+            odd[NO_GEOM].append(".".join(word for word in (body.name, part.name) if word))
+    return found
+
+
+def _shape(solid: Solid) -> tuple[str, tuple[float, ...], Pose]:
+    """Type and half sizes of a geom, and where it is on the solid; a type without sizes where there is no such geom,
+    and none for what is not drawn anyway."""
+    if isinstance(solid, Box):
+        x, y, z = solid.size
+        return "box", (x / 2, y / 2, z / 2), HERE
+    if isinstance(solid, Sphere):
+        return "sphere", (solid.radius,), HERE
+    if isinstance(solid, Cylinder):
+        return "cylinder", (solid.radius, solid.length / 2), HERE
+    if isinstance(solid, Rod):
+        middle = Pose(ALONG_X, np.array([solid.length / 2, 0.0, 0.0]))
+        return "cylinder", (solid.radius or SLENDER * solid.length, solid.length / 2), middle
+    return ("" if isinstance(solid, (Lump, PointMass, Hub)) else solid.kind), (), HERE
