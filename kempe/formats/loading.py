@@ -5,7 +5,6 @@ from pathlib import Path
 from kempe.errors import FileError
 from kempe.formats import urdf
 from kempe.formats.mjcf import reading as mjcf
-from kempe.formats.reading import Reading
 from kempe.formats.sdf import reading as sdf
 from kempe.formats.xml import Element, read_xml
 from kempe.mechanism import files
@@ -26,7 +25,7 @@ def load(path: str | Path, floating: bool | None = None) -> Mechanism:
     if path.suffix.lower() == ".xacro":
         raise FileError(f"{path}: a file of macros; expand it first: xacro {path.name} > {path.stem}.urdf")
     if path.suffix.lower() in XML or _opens_with_a_tag(path):
-        return read(read_xml(path), floating).mechanism
+        return read(read_xml(path), floating)
     if floating:
         raise FileError(
             f"{path}: floating is for URDF and SDFormat files; in YAML, give the body a free joint to the ground"
@@ -34,8 +33,8 @@ def load(path: str | Path, floating: bool | None = None) -> Mechanism:
     return files.load(path)
 
 
-def read(top: Element, floating: bool | None = None) -> Reading:
-    """What the top element of an XML file describes."""
+def read(top: Element, floating: bool | None = None) -> Mechanism:
+    """The mechanism that the top element of an XML file describes."""
     if top.tag not in READERS:
         raise top.error(
             f"a <{top.tag}> is no mechanism that can be read; give a {' or '.join(f'<{x}>' for x in READERS)}"

@@ -1,35 +1,12 @@
-"""What reading a file gives: the mechanism, couplings between its joints, and notes; with names and markers."""
+"""Parts of files as parts of mechanisms: names that Kempe can take, markers, couplings, complaints with their line."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from kempe.errors import MechanismError
 from kempe.formats.poses import Pose
 from kempe.formats.xml import Element
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.mechanism import Mechanism
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """A line between joints: the sum of coefficient times coordinate is the offset; rad and m."""
-
-    name: str
-    coefficients: dict[str, float]
-    offset: float = 0.0
-
-    def __str__(self) -> str:
-        terms = [f"{factor:g} {joint}" for joint, factor in self.coefficients.items()]
-        shown = [*terms[:6], "..."] if len(terms) > 6 else terms
-        return f"coupling {self.name!r}: {' + '.join(shown)} = {self.offset:g}"
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A mechanism from a file; notes, each with file, line and element, say what was read but is not used."""
-
-    mechanism: Mechanism
-    couplings: tuple[Coupling, ...]
-    notes: tuple[str, ...]
 
 
 class Names:
@@ -65,6 +42,16 @@ def marked(element: Element, body: Body, pose: Pose, given: str, kind: str) -> N
     if name in body.markers or hasattr(type(body), name) or name in vars(body):
         name = f"{kind} {name}"
     guarded(element, lambda: body.at(*pose.position.tolist(), rotation=pose.rotation, name=name))
+
+
+def coupled(
+    element: Element, mechanism: Mechanism, name: str, coefficients: Mapping[str, float], offset: float = 0.0
+) -> None:
+    """A coupling of joints that are there, of the coefficients that are not zero; one that cannot be is noted."""
+    try:
+        mechanism.couple(name, {joint: factor for joint, factor in coefficients.items() if factor}, offset)
+    except MechanismError as error:
+        element.note(f"{error}; the coupling is not used")
 
 
 def guarded(element: Element, make):

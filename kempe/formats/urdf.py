@@ -19,7 +19,7 @@ import numpy as np
 
 from kempe.formats.lumps import lump
 from kempe.formats.poses import HERE, Pose, pose_of
-from kempe.formats.reading import Coupling, Names, Reading, guarded
+from kempe.formats.reading import Names, coupled, guarded
 from kempe.formats.sidecar import beside
 from kempe.formats.urdf_loops import read_loops
 from kempe.formats.xml import Element, unused
@@ -40,9 +40,9 @@ X = (1.0, 0.0, 0.0)  # the axis of a joint that names none
 LIMITLESS = 1e16  # a limit of this size is none, as in SDFormat
 
 
-def read(robot: Element, floating: bool | None = None) -> Reading:
+def read(robot: Element, floating: bool | None = None) -> Mechanism:
     """The mechanism of a <robot>; floating: its root link is free to move instead of welded to the ground."""
-    return Robot(robot).reading(bool(floating))
+    return Robot(robot).read(bool(floating))
 
 
 class Robot:
@@ -70,14 +70,13 @@ class Robot:
             for joint in drive.all("joint")
             if joint.has("name")
         }
-        self.couplings: list[Coupling] = []
         self.root = self._root()
         for name, link in self.links.items():
             if name != self.root and name not in self.above:
                 raise link.error(f"it does not hang on the root link {self.root!r}; its joints go in a circle")
         self.sidecar = beside(robot.file)
 
-    def reading(self, floating: bool) -> Reading:
+    def read(self, floating: bool) -> Mechanism:
         """The whole mechanism; what was read but is not used comes last in the notes."""
         grounded = not floating and self.root in GROUND and not self.links[self.root].children
         for name, link in self.links.items():
@@ -94,10 +93,8 @@ class Robot:
         notes = self.element.notes
         if any(joint.one("limit") for joint in self.joints.values()):
             self.element.note("effort of limits says which joints are actuated; efforts are not bounded by it")
-        notes += [f"{self.element.file}: {coupling} is read, not used" for coupling in self.couplings]
-        notes += unused(self.element)
-        self.mechanism.notes += notes
-        return Reading(self.mechanism, tuple(self.couplings), tuple(notes))
+        self.mechanism.notes += [*notes, *unused(self.element)]
+        return self.mechanism
 
     # ---- what is asked by its name in the file ---------------------------------------------------------
 
@@ -217,7 +214,7 @@ class Robot:
             return
         factors = {self.joint_names[given]: 1.0, self.joint_names[other]: -factor}
         name = self.names.new(mimic, f"{self.joint_names[given]} mimic", "coupling")
-        self.couplings.append(Coupling(name, factors, offset))
+        coupled(mimic, self.mechanism, name, factors, offset)
 
 
 def _named(robot: Element, tag: str) -> dict[str, Element]:

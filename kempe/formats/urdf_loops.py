@@ -17,7 +17,7 @@ import numpy as np
 
 from kempe.errors import MechanismError
 from kempe.formats.poses import HERE, Pose, pose_of, turning
-from kempe.formats.reading import Coupling, guarded
+from kempe.formats.reading import coupled, guarded
 from kempe.formats.sidecar import Closure
 from kempe.formats.xml import Element
 
@@ -152,7 +152,7 @@ def _coupling(robot: "Robot", element: Element) -> None:
                 factors[robot.joint_names[joint]] += factor
     if len(factors) < 2:
         raise element.error("there are no two joints between these links that could be coupled")
-    robot.couplings.append(Coupling(name, dict(factors)))
+    coupled(element, robot.mechanism, name, factors)
 
 
 def _axis(element: Element | None) -> np.ndarray:

@@ -5,7 +5,7 @@ carried. The tree takes the joints that need a coordinate first (actuated, limit
 has; what URDF cannot say is returned in sentences, and where nothing sensible is left, raised.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import inf, isinf
 from xml.sax.saxutils import quoteattr
 
@@ -16,7 +16,6 @@ from kempe.formats.poses import HERE, Pose, angles_of
 from kempe.formats.urdf import LIMITLESS
 from kempe.formats.writing import (
     ALONG_X,
-    Coupled,
     hanging,
     marker_pose,
     mass_properties,
@@ -33,23 +32,23 @@ IN_LOOP = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "pl
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-def text(mechanism: Mechanism, couplings: Iterable[Coupled] = ()) -> tuple[str, list[str]]:
+def text(mechanism: Mechanism) -> tuple[str, list[str]]:
     """A mechanism as the XML of a file, and what could not be said."""
-    return _Writer(mechanism, tuple(couplings)).text()
+    return _Writer(mechanism).text()
 
 
 class _Writer:
     """A mechanism with the frame of every link chosen, and lines of XML."""
 
-    def __init__(self, mechanism: Mechanism, couplings: tuple[Coupled, ...]):
+    def __init__(self, mechanism: Mechanism):
         self.mechanism = mechanism
-        self.coupled = {name for each in couplings for name in each.coefficients}
+        self.coupled = {name for each in mechanism.couplings for name in each.coefficients}
         self.values = mechanism.parameters.__getitem__
         self.notes: list[str] = []
         self._refuse()
         self.carried = self._tree()  # joints by the body they carry, from the ground outwards
         self.frames: dict[Body, Pose] = {mechanism.ground: HERE}  # links' frames on their bodies
-        self.mimics = self._mimics(couplings)
+        self.mimics = self._mimics()
         for body, joint in self.carried.items():
             self.frames[body] = marker_pose(joint.b if joint.b.body is body else joint.a, self.values)
 
@@ -111,15 +110,12 @@ class _Writer:
     def _wanted(self, joint: Joint) -> bool:
         return needs_coordinate(joint) or joint.name in self.coupled
 
-    def _mimics(self, couplings: tuple[Coupled, ...]) -> dict[str, str]:
+    def _mimics(self) -> dict[str, str]:
         """<mimic> elements by joint: q = multiplier q_of_the_other + offset. A joint has one at most, and no motor."""
         driven = {joint.name: any(joint.actuated) for joint in self.carried.values()}
         found: dict[str, str] = {}
-        for each in couplings:
-            terms = sorted(
-                ((n, x) for n, x in each.coefficients.items() if x), key=lambda term: driven.get(term[0], True)
-            )
-            own, *rest = terms or [("", 1.0)]
+        for each in self.mechanism.couplings:
+            own, *rest = sorted(each.coefficients.items(), key=lambda term: driven.get(term[0], True))
             if len(rest) != 1 or own[0] in found or driven.get(own[0], True) or rest[0][0] not in driven:
                 self.notes.append(
                     f"coupling {each.name!r} is not written: a joint of URDF that has no motor mimics one"

@@ -1,7 +1,6 @@
 """What all writers of files need: the tree in which bodies hang, what bodies weigh, numbers with all their digits."""
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import numpy as np
 
@@ -11,19 +10,6 @@ from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.spatial.vectors import skew
 
 ALONG_X = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z is the x of what it is seen from
-
-
-class Coupled(Protocol):
-    """A line between coordinates: the sum of coefficient times coordinate is the offset."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def coefficients(self) -> dict[str, float]: ...  # noqa: D102
-
-    @property
-    def offset(self) -> float: ...  # noqa: D102
 
 
 def hanging(mechanism: Mechanism, joints: Iterable[Joint]) -> dict[Body, Joint]:

@@ -75,20 +75,19 @@ def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float
     where = f"coupling {name!r}"
     if not isinstance(coefficients, Mapping) or len(coefficients) < 1:
         raise MechanismError(f"{where}: give coefficients by joint, such as {{'pinion': 0.05, 'rack': -1}}")
-    terms = tuple(_term(mechanism, where, str(key), value) for key, value in coefficients.items())
+    freedoms = {freedom_name(j, k): (j, k) for j in mechanism.joints for k in range(len(j.type.v_names))}
+    terms = tuple(_term(mechanism, freedoms, where, str(key), value) for key, value in coefficients.items())
     if not isinstance(offset, (int, float)) or isinstance(offset, bool) or not isfinite(offset):
         raise MechanismError(f"{where}: offset is a number, not {offset!r}")
     return Coupling(str(name), terms, float(offset))
 
 
-def _term(mechanism: "Mechanism", where: str, key: str, value) -> Term:
+def _term(mechanism: "Mechanism", freedoms: Mapping[str, tuple["Joint", int]], where: str, key: str, value) -> Term:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value == 0:
         raise MechanismError(f"{where}: the coefficient of {key!r} is a number other than zero, not {value!r}")
-    for joint in mechanism.joints:
-        for k in range(len(joint.type.v_names)):
-            if freedom_name(joint, k) == key:
-                _accept(where, joint)
-                return Term(joint, k, float(value))
+    if key in freedoms:
+        _accept(where, freedoms[key][0])
+        return Term(*freedoms[key], float(value))
     named = next((joint for joint in mechanism.joints if joint.name == key), None)
     if named is None:
         known = ", ".join(joint.name for joint in mechanism.joints) or "none yet"

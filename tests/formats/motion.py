@@ -13,7 +13,7 @@ from kempe.dynamics.equations import Equations
 from kempe.mechanism.mechanism import Joint
 from kempe.spatial import quaternions
 from kempe.spatial.vectors import skew
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 from tests.closed import allowed
 from tests.direct import Direct
 
@@ -23,11 +23,10 @@ Named = dict[str, np.ndarray]
 class Motion:
     """A mechanism on numbers, with all that holds it together; cut: the joints that close its loops."""
 
-    def __init__(self, mechanism: kp.Mechanism, cut=(), couplings=()):
+    def __init__(self, mechanism: kp.Mechanism, cut=()):
         self.topology = topology(mechanism, cut)
-        self.couplings = couplings
         self.places = {at.joint.name: at for at in self.topology.tree}
-        kind = "partition" if self.topology.loops else "udu"
+        kind = "partition" if self.topology.constrained else "udu"
         self.kernel = Direct(Equations(self.topology, (), kind), mechanism).kernel
 
     def coordinates(self, named: Named) -> np.ndarray:
@@ -46,39 +45,31 @@ class Motion:
 
     def rows(self, q: np.ndarray) -> np.ndarray:
         """Of loops, then of couplings."""
-        tied = np.zeros((len(self.couplings), self.topology.nv))
-        for row, each in zip(tied, self.couplings, strict=True):
-            for name, factor in each.coefficients.items():
-                row[self.places[name].v] = factor
-        return np.vstack([self.kernel("closure")(q)[1], tied]) if self.topology.loops else tied
+        return self.kernel("closure")(q)[1] if self.topology.constrained else np.zeros((0, self.topology.nv))
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """Of loops, then of couplings."""
-        tied = [
-            sum(factor * q[self.places[name].q][0] for name, factor in each.coefficients.items()) - each.offset
-            for each in self.couplings
-        ]
-        return np.concatenate([self.kernel("residual")(q), tied]) if self.topology.loops else np.array(tied)
+        return self.kernel("residual")(q) if self.topology.constrained else np.zeros(0)
 
     def acceleration(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """By one dense solve of all equations, those that follow from others too."""
-        gamma = self.kernel("loop_bias")(q, v) if self.topology.loops else np.zeros(0)
+        gamma = self.kernel("loop_bias")(q, v) if self.topology.constrained else np.zeros(0)
         mass, bias, rows = self.kernel("mass_matrix")(q), self.kernel("bias")(q, v), self.rows(q)
         whole = np.block([[mass, rows.T], [rows, np.zeros((len(rows),) * 2)]])
-        right = np.concatenate([-bias, gamma, np.zeros(len(self.couplings))])
+        right = np.concatenate([-bias, gamma])
         return np.linalg.lstsq(whole, right, rcond=1e-12)[0][: len(v)]
 
 
-def same_motion(m: kp.Mechanism, values: Named, again: kp.Mechanism, couplings=(), tolerance: float = 1e-9) -> None:
+def same_motion(m: kp.Mechanism, values: Named, again: kp.Mechanism, tolerance: float = 1e-9) -> None:
     """From a closed state of the first, both move alike; and have the same energy there."""
     loops = [joint.name for joint in again.joints[len(again.bodies) :]]
     first = Motion(m, [joint.name for joint in m.joints if joint.name in loops])
-    second = Motion(again, loops, couplings)
+    second = Motion(again, loops)
     values = {name: np.atleast_1d(x) for name, x in values.items()}
     q = first.coordinates(values)
     rng = np.random.default_rng(3)
     v = rng.normal(size=first.topology.nv)
-    v = allowed(first.rows(q)) @ v if first.topology.loops else v
+    v = allowed(first.rows(q)) @ v if first.topology.constrained else v
     a = first.acceleration(q, v)
     own = {joint.name: joint for joint in again.joints}
     there: tuple[Named, Named, Named] = ({}, {}, {})

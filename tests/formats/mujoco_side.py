@@ -24,8 +24,7 @@ class Beside:
         curved = (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL)
         self.model.jnt_stiffness[np.isin(self.model.jnt_type, curved)] = 0
         self.data = mujoco.MjData(self.model)
-        self.reading = read(read_xml(path))
-        self.mechanism = self.reading.mechanism
+        self.mechanism = read(read_xml(path))
         self.loops = [joint.name for joint in self.mechanism.joints[len(self.mechanism.bodies) :]]
         self.topology = topology(self.mechanism, self.loops)
         self.equations = Equations(self.topology, (), "udu")

@@ -36,7 +36,7 @@ def test_the_file_mujoco_brings_along_has_its_dynamics(tmp_path):
     driven = [joint.name for joint in side.mechanism.joints if any(joint.actuated)]
     assert driven == ["hipz_0", "hipz_1", "hipy_1", "wheel_1", "hipz_2", "hipy_2", "wheel_2"]
     for said in ("gravcomp", "sensor", "tendon", "density", "keyframe"):
-        assert any(said in note and "not used" in note for note in side.reading.notes), said
+        assert any(said in note and "not used" in note for note in side.mechanism.notes), said
 
 
 def numbers(rng, count: int, size: float = 1.0) -> str:

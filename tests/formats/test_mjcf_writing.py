@@ -11,7 +11,6 @@ import kempe as kp
 from kempe.errors import MechanismError
 from kempe.formats.loading import read
 from kempe.formats.mjcf.writing import text
-from kempe.formats.reading import Coupling, Reading
 from kempe.formats.writing import marker_pose
 from kempe.formats.xml import parse_xml
 from kempe.gallery.entries import ENTRIES
@@ -31,8 +30,8 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def again(m: kp.Mechanism, couplings=()) -> Reading:
-    return read(parse_xml(text(m, couplings)[0].encode(), Path("again.xml")))
+def again(m: kp.Mechanism) -> kp.Mechanism:
+    return read(parse_xml(text(m)[0].encode(), Path("again.xml")))
 
 
 def sayable(m: kp.Mechanism) -> None:
@@ -53,8 +52,8 @@ def test_random_trees_move_as_before(seed):
     rng = np.random.default_rng(seed)
     values = {joint.name: joint.kind(m.parameters.__getitem__).random(rng) for joint in m.joints}
     found = again(m)
-    same_motion(m, values, found.mechanism, found.couplings)
-    assert [any(joint.actuated) for joint in found.mechanism.joints if joint.type.name == "revolute"]
+    same_motion(m, values, found)
+    assert [any(joint.actuated) for joint in found.joints if joint.type.name == "revolute"]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -63,19 +62,19 @@ def test_random_loops_move_as_before(seed):
     closed = random_closed(seed, loops=1 + seed % 3, passive=seed % 2 == 1)
     sayable(closed.mechanism)
     found = again(closed.mechanism)
-    same_motion(closed.mechanism, closed.values, found.mechanism, found.couplings)
+    same_motion(closed.mechanism, closed.values, found)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_gallery_comes_back(name):
     """To 1e-12: mass properties, joints and their frames, loops and their types, limits, all that acts, springs."""
     m = ENTRIES[name].build()
-    found = again(m).mechanism
+    found = again(m)
     same_parts(m, found)
     assert found.gravity == m.gravity
     # Written again, it is as it was, but for sites of closures, which are markers now, and what rows of joints became.
     if not any(joint.type.name == "universal" or joint.switchable for joint in m.joints):
-        same_parts(found, again(found).mechanism, renamed=False)
+        same_parts(found, again(found), renamed=False)
 
 
 def same_parts(m: kp.Mechanism, found: kp.Mechanism, renamed: bool = True) -> None:
@@ -188,12 +187,12 @@ def train(joints: int) -> kp.Mechanism:
 @pytest.mark.parametrize("factors", [(2.0,), (-2.0, 3.0), (1.0, -2.0, 0.5, 4.0)])
 def test_couplings_come_back_and_hold_in_mujoco(factors, tmp_path):
     m = train(4)
-    given = Coupling("line", {f"J{k}": x for k, x in enumerate(factors)}, 0.7)
-    written, notes = text(m, [given])
+    given = m.couple("line", {f"J{k}": x for k, x in enumerate(factors)}, 0.7)
+    written, notes = text(m)
     assert notes == []
     (tmp_path / "m.xml").write_text(written)
     side = Beside(tmp_path / "m.xml")
-    (found,) = side.reading.couplings
+    (found,) = side.mechanism.couplings
     scale = given.coefficients["J0"] / found.coefficients["J0"]
     assert found.name == "line"
     assert {n: scale * x for n, x in found.coefficients.items()} == pytest.approx(given.coefficients, rel=1e-12)
@@ -207,11 +206,10 @@ def test_couplings_come_back_and_hold_in_mujoco(factors, tmp_path):
 def test_a_coupling_names_freedoms_of_joints():
     m = kp.Mechanism("m")
     m.cylindrical("J", m.ground.at(), m.sphere("ball", 0.1, 1.0).at())
-    written, _ = text(m, [Coupling("screw", {"J.slide": 1.0, "J.angle": -0.2})])
+    m.couple("screw", {"J.slide": 1.0, "J.angle": -0.2})
+    written, _ = text(m)
     (found,) = read(parse_xml(written.encode(), Path("m.xml"))).couplings
     assert found.coefficients == {"J slide": 1.0, "J angle": -0.2}
-    with pytest.raises(MechanismError, match="a coupling names 'J', which is no angle or slide"):
-        text(m, [Coupling("screw", {"J": 1.0})])
 
 
 # ---- what cannot be said -----------------------------------------------------------------------------------------

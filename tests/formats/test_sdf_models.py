@@ -14,7 +14,7 @@ from kempe.analyze.mobility import mobility
 from kempe.dynamics.equations import Equations
 from kempe.formats.loading import read
 from kempe.formats.xml import read_xml
-from kempe.topology.tree import topology
+from kempe.topology.spanning import topology
 from tests.direct import Direct
 from tests.formats.mechanics import same_mechanics, same_words
 from tests.formats.sdf_graphs import native, random_graph, written

@@ -158,7 +158,6 @@ def test_couplings_are_read(tmp_path):
     mimic = next(c for c in found.couplings if c.name == "E mimic")
     assert mimic.coefficients == {"E": 1.0, "B": 3.0}
     assert mimic.offset == 0.2
-    assert any("coupling 'gear': -2 A + -2 B + 1 D = 0 is read, not used" in note for note in found.notes)
 
 
 # ---- what is read ----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import kempe as kp
 from kempe.errors import FileError, MechanismError
 from kempe.formats.loading import read
 from kempe.formats.poses import Pose, angles_of, rotation_of, turning
-from kempe.formats.reading import Coupling
 from kempe.formats.urdf_writing import text
 from kempe.formats.writing import mass_properties
 from kempe.formats.xml import read_xml
@@ -101,16 +100,17 @@ def test_couplings_come_back(tmp_path):
     m = kp.Mechanism("m")
     for k in range(3):
         m.revolute(f"J{k}", m.ground.at(k), m.sphere(f"ball{k}", 0.1, 1.0).at(0, 0.1), actuated=k == 0)
-    given = [Coupling("line", {"J0": 2.0, "J1": -3.0}, 0.6), Coupling("sum", {"J0": 1.0, "J1": 1.0, "J2": 1.0})]
-    given.append(Coupling("twice", {"J1": 1.0, "J0": 1.0}))
-    written, notes = text(m, given)
+    m.couple("line", {"J0": 2.0, "J1": -3.0}, 0.6)
+    m.couple("sum", {"J0": 1.0, "J1": 1.0, "J2": 1.0})
+    m.couple("twice", {"J1": 1.0, "J0": 1.0})
+    written, notes = text(m)
     assert [note.split()[1] for note in notes] == ["'sum'", "'twice'"]
     (tmp_path / "m.urdf").write_text(written)
     found = read(read_xml(tmp_path / "m.urdf"))
     (again,) = found.couplings
     assert {n: -3.0 * x for n, x in again.coefficients.items()} == pytest.approx({"J1": -3.0, "J0": 2.0}, rel=1e-12)
     assert -3.0 * again.offset == pytest.approx(0.6, rel=1e-12)
-    assert [any(joint.actuated) for joint in found.mechanism.joints] == [True, False, False]
+    assert [any(joint.actuated) for joint in found.joints] == [True, False, False]
 
 
 def test_what_urdf_cannot_say_is_told(tmp_path):

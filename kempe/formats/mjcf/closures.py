@@ -9,7 +9,7 @@ from kempe.formats.mjcf.defaults import MAIN
 from kempe.formats.mjcf.poses import unit
 from kempe.formats.mjcf.tendons import Sum
 from kempe.formats.poses import Pose, turning
-from kempe.formats.reading import Coupling, guarded
+from kempe.formats.reading import coupled, guarded
 from kempe.formats.xml import Element
 from kempe.spatial import quaternions
 
@@ -30,10 +30,9 @@ class Pin:
         return self.a.body.name, self.b.body.name
 
 
-def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> list[Coupling]:
-    """Adds the joints that close loops; gives the couplings between joints. sums: those that tendons are."""
+def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> None:
+    """Adds the joints that close loops, and couplings. sums: those that tendons are."""
     pins: dict[tuple[str, str], list[Pin]] = {}
-    couplings = []
     for section in root.all("equality"):
         for element in section.all("connect", "weld", "joint", "tendon"):
             tag = element.tag
@@ -49,10 +48,9 @@ def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> list[
             elif tag == "weld":
                 _weld(element, found)
             else:
-                couplings += _coupling(element, found, sums)
+                _coupling(element, found, sums)
     for shared in pins.values():
         _pinned(shared, found)
-    return couplings
 
 
 def _two(element: Element, found: Bodies) -> tuple[Place, Place] | None:
@@ -154,7 +152,7 @@ def _name(element: Element, found: Bodies, kind: str) -> str:
     return found.names.new(element, given or f"{kind} {found.unnamed[kind]}", "loop")
 
 
-def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> list[Coupling]:
+def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> None:
     """y - y as drawn = c0 + c1 (x - x as drawn), a line between coordinates, or sums of them that tendons are; curves
     are noted, not used."""
     kind = element.tag
@@ -164,12 +162,12 @@ def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> list[Cou
         if name not in there:
             if kind == "tendon" and name:
                 element.note(f"tendon {name!r} is no sum of joints, so that this is not used")
-                return []
+                return
             raise element.error(f"there is no {kind} {name!r}; there are {', '.join(there)}")
     c = (*element.numbers("polycoef", range(1, 6), (0.0, 1.0, 0.0, 0.0, 0.0)), 0.0, 0.0, 0.0, 0.0)
     if any(c[2:]) and len(named) > 1:
         element.note(f"polycoef: {', '.join(named)} are coupled by a curve, which is not used; a line would be")
-        return []
+        return
     coefficients: dict[str, float] = {}
     offset = c[0]
     for name, factor in zip(named, (1.0, -c[1]), strict=False):
@@ -181,4 +179,4 @@ def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> list[Cou
         offset += factor * drawn
         for joint, share in terms.items():
             coefficients[joint] = coefficients.get(joint, 0.0) + factor * share
-    return [Coupling(_name(element, found, "coupling"), coefficients, offset)]
+    coupled(element, found.mechanism, _name(element, found, "coupling"), coefficients, offset)

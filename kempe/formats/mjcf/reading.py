@@ -1,4 +1,4 @@
-"""Reading an MJCF file: a mechanism, couplings between its joints, and notes on what is not used."""
+"""Reading an MJCF file: a mechanism, with notes on what is not used."""
 
 from kempe.formats.mjcf.bodies import Bodies
 from kempe.formats.mjcf.closures import read_equalities
@@ -7,12 +7,12 @@ from kempe.formats.mjcf.geoms import Geoms
 from kempe.formats.mjcf.includes import put_in_included
 from kempe.formats.mjcf.settings import read_settings
 from kempe.formats.mjcf.tendons import read_tendons
-from kempe.formats.reading import Names, Reading
+from kempe.formats.reading import Names
 from kempe.formats.xml import Element, unused_kinds
 from kempe.mechanism.mechanism import Mechanism
 
 
-def read(root: Element, floating: bool | None = None) -> Reading:
+def read(root: Element, floating: bool | None = None) -> Mechanism:
     """The mechanism that the top element of an MJCF file describes; floating is for files whose root link has no joint,
     and here every body says how it moves."""
     if floating:
@@ -27,14 +27,9 @@ def read(root: Element, floating: bool | None = None) -> Reading:
     missing = found.actuated - set(found.joints)
     if missing:
         raise root.error(f"an actuator drives joint {min(missing)!r}, which is not there")
-    couplings = read_equalities(root, found, read_tendons(root, found))
-    notes = [
-        *root.notes,
-        *(f"{root.file}: {coupling} is read, not used" for coupling in couplings),
-        *unused_kinds(root),
-    ]
-    mechanism.notes += notes
-    return Reading(mechanism, tuple(couplings), tuple(notes))
+    read_equalities(root, found, read_tendons(root, found))
+    mechanism.notes += [*root.notes, *unused_kinds(root)]
+    return mechanism
 
 
 def _actuated(root: Element) -> set[str]:

@@ -4,7 +4,6 @@ Bodies keep their frames, and where all coordinates of Kempe are zero, those of 
 sites, which need not meet there. What MJCF cannot say is returned in sentences.
 """
 
-from collections.abc import Iterable
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,33 +13,33 @@ from kempe.formats.mjcf.writing_joints import Row, attributes, motors, rows
 from kempe.formats.mjcf.writing_solids import Odd, geoms, inertial, place
 from kempe.formats.mjcf.writing_tree import Link, grown, unique
 from kempe.formats.poses import Pose
-from kempe.formats.writing import Coupled, marker_pose, number, numbers
+from kempe.formats.writing import marker_pose, number, numbers
 from kempe.mechanism.bodies import Body, Marker
+from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 
 Tag = ElementTree.Element
 
 
-def text(mechanism: Mechanism, couplings: Iterable[Coupled] = ()) -> tuple[str, list[str]]:
+def text(mechanism: Mechanism) -> tuple[str, list[str]]:
     """A mechanism as the XML of a file, and what could not be said."""
-    return _Writer(mechanism, tuple(couplings)).text()
+    return _Writer(mechanism).text()
 
 
 class _Writer:
     """A mechanism with its tree chosen, and the elements of a file."""
 
-    def __init__(self, mechanism: Mechanism, couplings: tuple[Coupled, ...]):
+    def __init__(self, mechanism: Mechanism):
         self.mechanism = mechanism
-        self.couplings = couplings
         self.values = mechanism.parameters.__getitem__
         self.notes: list[str] = []
         self.odd: Odd = Odd(list)
         self._refuse()
         # One list, as names of mechanisms are; MuJoCo has one for each kind of element.
-        parts = (*mechanism.bodies, *mechanism.joints, *mechanism.loads, *couplings)
+        parts = (*mechanism.bodies, *mechanism.joints, *mechanism.loads, *mechanism.couplings)
         self.taken = {"ground", "world", *(part.name for part in parts)}
-        coupled = {name.partition(".")[0] for each in couplings for name in each.coefficients}
+        coupled = {name.partition(".")[0] for each in mechanism.couplings for name in each.coefficients}
         self.tree = grown(mechanism, coupled, self.taken, self.notes)
         self.names = {mechanism.ground: "ground"} | {link.body: link.name for link in reversed(self.tree.links)}
         self.rows: dict[Link, list[Row]] = {link: rows(link, self.taken, self.notes) for link in self.tree.links}
@@ -64,7 +63,7 @@ class _Writer:
         for load in self.mechanism.loads:
             self._load(sections["tendon"], load)
         self._screws(sections["equality"])
-        for each in self.couplings:
+        for each in self.mechanism.couplings:
             self._coupling(each, sections["equality"], sections["tendon"])
         self._bodies(world)  # after all that puts sites on them
         self._motors(sections["actuator"])
@@ -162,9 +161,9 @@ class _Writer:
                 name = unique(f"{link.joint.name} pitch", self.taken)
                 _add(section, "joint", name=name, joint1=slide.name, joint2=angle.name, polycoef=_line(0.0, pitch))
 
-    def _coupling(self, each: Coupled, section: Tag, tendons: Tag) -> None:
+    def _coupling(self, each: Coupling, section: Tag, tendons: Tag) -> None:
         """y = c0 + c1 x; where there are more than two coordinates, their sum is the length of a tendon."""
-        terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items() if factor]
+        terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items()]
         if len(terms) <= 2:
             (y, first), *rest = terms
             other, slope = ({"joint2": rest[0][0]}, -rest[0][1] / first) if rest else ({}, 0.0)

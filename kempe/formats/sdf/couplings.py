@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kempe.formats.reading import Coupling
+from kempe.formats.reading import coupled
 from kempe.formats.sdf.frames import Frame
 from kempe.formats.sdf.joints import GEARBOX, Parts, world_axis
 from kempe.formats.sdf.links import number
@@ -41,7 +41,7 @@ def _gearbox(parts: Parts, joint: Frame) -> None:
         joint.element.note(f"no hinge about its axis is between {third} and {lost}, and it is not used")
         return
     factors = {second[0]: second[1], first[0]: ratio * first[1]}
-    parts.couplings.append(Coupling(parts.joint_names[joint], factors))
+    coupled(joint.element, parts.mechanism, parts.joint_names[joint], factors)
 
 
 def _turns(parts: Parts, third: Frame, link: Frame, axis: np.ndarray) -> tuple[str, float] | None:
@@ -69,4 +69,5 @@ def _mimic(parts: Parts, joint: Frame, tag: str, mimic: Element) -> None:
         return
     own, followed = (str(end) for end in ends)
     name = parts.names.new(mimic, f"{own} mimic", "coupling")
-    parts.couplings.append(Coupling(name, {own: 1.0, followed: -factor}, offset - factor * reference))
+    factors = {own: 1.0, followed: -factor}
+    coupled(mimic, parts.mechanism, name, factors, offset - factor * reference)

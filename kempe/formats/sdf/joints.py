@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kempe.formats.poses import HERE, Pose
-from kempe.formats.reading import Coupling, Names, guarded
+from kempe.formats.reading import Names, guarded
 from kempe.formats.sdf.frames import Frame, Frames
 from kempe.formats.sdf.links import number
 from kempe.formats.sdf.versions import version_of
@@ -52,7 +52,6 @@ class Parts:
     single: dict[tuple[Frame, str], str] = field(default_factory=dict)
     hinges: list[tuple[str, Frame, Frame, np.ndarray]] = field(default_factory=list)
     joined: list[tuple[Frame, Frame]] = field(default_factory=list)
-    couplings: list[Coupling] = field(default_factory=list)
 
     def ends(self, joint: Frame) -> tuple[Frame, Frame]:
         """The links that a joint is between."""

@@ -12,7 +12,7 @@ are welded to the ground. Links that no joint leads to from the ground float, un
 """
 
 from kempe.formats.poses import HERE
-from kempe.formats.reading import Names, Reading, marked
+from kempe.formats.reading import Names, marked
 from kempe.formats.sdf.couplings import read_couplings
 from kempe.formats.sdf.frames import Frame, Frames
 from kempe.formats.sdf.includes import put_in_included
@@ -24,7 +24,7 @@ from kempe.mechanism.mechanism import Mechanism
 GRAVITY = (0.0, 0.0, -9.8)  # m/s^2, of a world that names none
 
 
-def read(top: Element, floating: bool | None = None) -> Reading:
+def read(top: Element, floating: bool | None = None) -> Mechanism:
     """The mechanism of an <sdf>; floating: False to weld to the ground what no joint leads to."""
     if top.tag != "sdf":
         raise top.error(f"an SDFormat file is an <sdf>, not a <{top.tag}>")
@@ -41,10 +41,8 @@ def read(top: Element, floating: bool | None = None) -> Reading:
     _roots(parts, floating is not False)
     read_couplings(parts)
     _actuation(top, parts)
-    notes = [*top.notes, *(f"{top.file}: {coupling} is read, not used" for coupling in parts.couplings)]
-    notes += unused_kinds(top)
-    parts.mechanism.notes += notes
-    return Reading(parts.mechanism, tuple(parts.couplings), tuple(notes))
+    parts.mechanism.notes += [*top.notes, *unused_kinds(top)]
+    return parts.mechanism
 
 
 def _mechanism(top: Element, frames: Frames) -> Mechanism:
