@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kempe.formats.loading import load
     from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
     from kempe.mechanism.mechanism import Mechanism
+    from kempe.mechanism.solids import Ellipsoid, MeshFile
     from kempe.model.model import Model
     from kempe.model.state import State
     from kempe.results.outcome import Outcome
@@ -39,11 +40,13 @@ _HOME = {
     "Command": "kempe.simulate.drive",
     "Composer": "kempe.compiler.compose",
     "Counts": "kempe.compiler.count",
+    "Ellipsoid": "kempe.mechanism.solids",
     "Event": "kempe.simulate.events",
     "KempeError": "kempe.errors",
     "Kernel": "kempe.compiler.kernel",
     "Law": "kempe.control.laws",
     "Mechanism": "kempe.mechanism.mechanism",
+    "MeshFile": "kempe.mechanism.solids",
     "Model": "kempe.model.model",
     "Outcome": "kempe.results.outcome",
     "Program": "kempe.compiler.program",
@@ -70,6 +73,7 @@ __all__ = [
     "Composer",
     "Counts",
     "Cylinder",
+    "Ellipsoid",
     "Event",
     "Hub",
     "KempeError",
@@ -77,6 +81,7 @@ __all__ = [
     "Law",
     "Lump",
     "Mechanism",
+    "MeshFile",
     "Model",
     "Outcome",
     "Plate",

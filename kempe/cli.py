@@ -14,7 +14,7 @@ from kempe.errors import KempeError
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(emoji=False)
 
-Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML or URDF file.")]
+Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (`kempe list`) or a YAML, URDF or MJCF file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
 

@@ -39,7 +39,7 @@ MAY_IMPORT = {
         "spatial",
         "errors",
     },
-    "view": {"model", "mechanism", "topology", "spatial", "errors", "whole"},
+    "view": {"model", "formats", "mechanism", "topology", "spatial", "errors", "whole"},
     "gallery": {"results", "control", "model", "compiler", "dynamics", "mechanism", "spatial", "errors", "whole"},
     "commands": {
         "analyze",

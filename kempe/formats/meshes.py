@@ -1,13 +1,18 @@
-"""Meshes: closed surfaces of triangles, what the stuff inside weighs, and files they are read from."""
+"""Meshes: closed surfaces of triangles, what the stuff inside weighs, and files they are in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from kempe.errors import FileError, MissingPackage
+from kempe.mechanism.solids import MeshFile
 
 LARGEST = 256 * 2**20  # bytes of a file
+# Modules that read meshes, of files with an ending or of all, and what installs them.
+NEEDS = {"": ("trimesh", "'kempe[meshes]'"), ".dae": ("collada", "pycollada")}
 FARTHEST = 1e30  # beyond it, moments of inertia are not finite
 
 
@@ -101,3 +106,31 @@ def _sound(path: Path, corners: np.ndarray, triangles: np.ndarray) -> Mesh:
     if not np.isfinite(corners).all() or np.abs(corners).max() > FARTHEST:
         raise FileError(f"{path}: not a mesh: a corner is not at a finite place")
     return Mesh(corners, triangles)
+
+
+def drawable(folder: Path, named: str, scale: Iterable[float]) -> MeshFile:
+    """The mesh that a file in a folder names, as what is drawn; that it is there is known now, whether it can be read,
+    later."""
+    path = found(folder, named)
+    ending = path.suffix.lower()
+    for which, (module, command) in NEEDS.items():
+        if ending != ".msh" and which in ("", ending) and find_spec(module) is None:
+            raise MissingPackage(f"drawing {which or 'meshes'} takes the package {module}: pip install {command}")
+    return MeshFile(str(path), tuple(scale))  # type: ignore[arg-type]
+
+
+def found(folder: Path, named: str) -> Path:
+    """Where a mesh is: at a path seen from the folder; `package://arm/link.stl`, in a folder `arm` that is above it or
+    beside one above."""
+    places = [folder / named.removeprefix("file://")]
+    if named.startswith("package://"):
+        package, _, inside = named.removeprefix("package://").partition("/")
+        above = (folder.absolute(), *folder.absolute().parents)
+        places = [place / package / inside for place in above] + [x / inside for x in above if x.name == package]
+    for path in places:
+        try:
+            if path.is_file():
+                return path.absolute()
+        except (OSError, ValueError):  # a name no file can have
+            break
+    raise FileError(f"mesh {named!r} is not there")

@@ -17,7 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
+from kempe.errors import FileError, MissingPackage
 from kempe.formats.lumps import lump
+from kempe.formats.meshes import drawable
 from kempe.formats.poses import HERE, Pose, pose_of
 from kempe.formats.reading import Names, coupled, guarded
 from kempe.formats.sidecar import beside
@@ -237,14 +239,20 @@ def _part(inertial: Element) -> Part:
 
 
 def _shape(drawn: Element) -> tuple[Solid, Pose] | None:
-    """The primitive of a <visual> or <collision> as a solid without mass, which is drawn; nothing for a mesh."""
+    """The shape of a <visual> or <collision> as a solid without mass, which is drawn; nothing for a mesh that is not
+    there."""
     pose = pose_of(drawn.one("origin"))
     geometry = drawn.need("geometry")
     box, cylinder, sphere = (geometry.one(tag) for tag in ("box", "cylinder", "sphere"))
     mesh = geometry.one("mesh")
     if mesh is not None:
-        mesh.take_all()
-        mesh.note(f"mesh {mesh.text('filename', '')!r} is not drawn")
+        try:
+            named, scale = mesh.text("filename"), mesh.numbers("scale", 3, (1.0, 1.0, 1.0))
+            return drawable(mesh.file.parent, named, scale), pose
+        except MissingPackage as error:
+            mesh.note(f"mesh {mesh.text('filename')!r} is not drawn: {error}")
+        except FileError as error:
+            mesh.note(f"{error}, and not drawn")
     if box is not None:
         return Box(box.numbers("size", 3), 0.0), pose  # type: ignore[arg-type]
     if cylinder is not None:

@@ -26,6 +26,7 @@ from kempe.formats.writing import (
 )
 from kempe.mechanism.bodies import Body, Box, Cylinder, Part, Rod, Sphere
 from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.solids import MeshFile
 
 IN_TREE = ("revolute", "prismatic", "fixed", "planar", "free")
 IN_LOOP = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
@@ -222,6 +223,8 @@ def _shapes(part: Part) -> Iterator[tuple[str, Pose]]:
         yield f'<sphere radius="{number(solid.radius)}"/>', HERE
     elif isinstance(solid, Cylinder):
         yield f'<cylinder radius="{number(solid.radius)}" length="{number(solid.length)}"/>', HERE
+    elif isinstance(solid, MeshFile):
+        yield f'<mesh filename={quoteattr(solid.file)} scale="{numbers(solid.scale)}"/>', HERE
     elif isinstance(solid, Rod) and solid.radius:
         middle = Pose(ALONG_X, np.array([solid.length / 2, 0.0, 0.0]))
         yield f'<cylinder radius="{number(solid.radius)}" length="{number(solid.length)}"/>', middle

@@ -230,9 +230,6 @@ class Hub(Solid):
         return RigidInertia(0.0, np.zeros(3), scaled(value("moment"), np.outer(n, n)))
 
 
-SOLIDS: dict[str, type[Solid]] = {s.kind: s for s in (Lump, Rod, Box, Cylinder, Sphere, Plate, PointMass, Hub)}
-
-
 def resolved(position: Iterable[Length], value: Values) -> np.ndarray:
     """A position with parameters put in for their paths."""
     return array(value(x) if isinstance(x, str) else x for x in position)

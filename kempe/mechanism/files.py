@@ -14,9 +14,9 @@
     couplings:
       mesh: {of: {sun: 30, planet: 18}, offset: 0.1}
 
-A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `plate`, `body`, `point`, `hub`) or a `beam`, with more `solids`
-and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`, `{body: [x, y, z]}`, or
-`{body: name, at: [x, y, z], rotation: [...]}`.
+A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `ellipsoid`, `plate`, `body`, `point`, `hub`, `mesh`) or a `beam`,
+with more `solids` and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`,
+`{body: [x, y, z]}`, or `{body: name, at: [x, y, z], rotation: [...]}`.
 """
 
 from dataclasses import fields
@@ -27,11 +27,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationError
 
 from kempe.errors import FileError, KempeError
-from kempe.mechanism.bodies import SOLIDS, Body, Lump, Marker, Rod, Solid
+from kempe.mechanism.bodies import Body, Lump, Marker, Rod, Solid
 from kempe.mechanism.flexible import Beam, beam_body
 from kempe.mechanism.given import tensor_entries
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism
+from kempe.mechanism.solids import SOLIDS, MeshFile
 
 Where = tuple[str | int, ...]
 MOST = 100_000  # entries; aliases can make a short file a long one
@@ -203,6 +204,8 @@ class _Reader:
             if isinstance(value, bool):
                 raise self.document.error((*where, field), f"give a number, not {str(value).lower()}")
         self._mapping(spec, where, {f.name for f in fields(type_)})
+        if type_ is MeshFile and isinstance(spec.get("file"), str):
+            spec["file"] = str((self.document.path.parent / spec["file"]).absolute())  # seen from the file it is in
         try:
             return TypeAdapter(type_).validate_python(spec)
         except ValidationError as error:

@@ -23,7 +23,9 @@ function app() {
     gl.learn("cylinder", drumMesh(0.5, 0.5));
     gl.learn("cone", drumMesh(0.5, 0));
     gl.learn("sphere", sphereMesh());
-    for (const [name, [outline, faces]] of Object.entries(world.meshes)) gl.learn(name, plateMesh(outline, faces));
+    for (const [name, [corners, faces]] of Object.entries(world.meshes)) {
+      gl.learn(name, name.startsWith("hull") ? hullMesh(corners, faces) : plateMesh(corners, faces));
+    }
   }
   const reach = norm(sub(look.high, look.low)) || 1;
   const grid = (() => {  // the spacing of the grid: 1, 2 or 5 times a power of ten

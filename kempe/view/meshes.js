@@ -86,3 +86,18 @@ function plateMesh(outline, faces) {
   });
   return m;
 }
+
+/** Flat triangles; edges where the surface bends by more than a third of a right angle. */
+function hullMesh(corners, faces) {
+  const m = mesh(), beside = {};
+  faces.forEach(face => {
+    const [a, b, c] = face.map(k => corners[k]), n = unit(cross(sub(b, a), sub(c, a)));
+    m.triangles.push(...face.map(k => m.corner(corners[k], n)));
+    face.forEach((from, k) => {
+      const to = face[(k + 1) % 3], other = beside[[to, from]];
+      if (other && dot(other, n) < 0.866) m.edge(corners[from], corners[to]);
+      beside[[from, to]] = n;
+    });
+  });
+  return m;
+}

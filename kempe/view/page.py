@@ -205,19 +205,22 @@ def _coordinate_units(names: Sequence[str], units: Sequence[str]) -> tuple[str, 
 def _drawn(seen: Scene) -> dict:
     """Everything but the motion."""
     colors = list(dict.fromkeys(shape.color for shape in seen.shapes))
-    plates, shapes = [], []
+    meshes, shapes = [], []
     for shape, q in zip(seen.shapes, quaternions(np.array([s.rotation for s in seen.shapes])), strict=True):
         entry = [shape.mesh, shape.body, shape.role, colors.index(shape.color), shape.name]
         entry += [_list(shape.position), _list(q), _list(shape.scale)]
         if shape.outline:
-            entry.append(len(plates))
-            plates.append([[_list(corner) for corner in shape.outline], triangles(np.array(shape.outline))])
+            entry.append(len(meshes))
+            meshes.append([[_list(corner) for corner in shape.outline], triangles(np.array(shape.outline))])
+        if shape.hull is not None:
+            entry.append(len(meshes))
+            meshes.append([[_list(corner) for corner in shape.hull.corners], shape.hull.triangles.tolist()])
         shapes.append(entry)
     look = seen.look
     sides = {n: _list(getattr(look, n)) for n in ("right", "up", "front", "low", "high")}
     return {
         "shapes": shapes,
-        "plates": plates,
+        "meshes": meshes,
         "colors": colors,
         "springs": [[name, *_place(a), *_place(b)] for name, a, b in seen.springs],
         "arrows": [_arrow(arrow) for arrow in seen.arrows],

@@ -62,7 +62,10 @@ def faces(shape: Shape) -> list[np.ndarray]:
     """
     across = max(float(shape.scale[:2].max()), 1e-12)
     pieces = int(np.clip(np.ceil(shape.scale[2] / across / 2), 1, 24)) if shape.mesh == "cylinder" else 1
-    unit = _plate(shape.outline) if shape.mesh == "plate" else _unit(shape.mesh, pieces)
+    if shape.hull is not None:
+        unit = [shape.hull.corners[shape.hull.triangles]]
+    else:
+        unit = _plate(shape.outline) if shape.mesh == "plate" else _unit(shape.mesh, pieces)
     return [(stack * shape.scale) @ shape.rotation.T + shape.position for stack in unit]
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kempe.errors import StateError, ViewError
-from kempe.mechanism.bodies import Body, Marker, Values, resolved
+from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Free
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.solids import MeshFile
 from kempe.model.coordinates import Coordinates
 from kempe.spatial.moves import relative_pose
 from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
@@ -100,10 +101,12 @@ def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | st
         if body.beam is not None:
             shapes += _bent(body, seats, [marker for marker in used if marker.body is body], value, own, color)
             continue
-        for part in body.parts:
-            shapes += solid_shapes(part, resolved(part.position, value), k, color, own, body.name)
+        drawn = _drawn(body, k, value, own, color)
+        shapes += [shape for _, found in drawn for shape in found]
         if k:
-            shapes += link_shapes(body, k, held[body], value, 0.8 * own, color)
+            shapes += link_shapes(
+                replace(body, parts=[part for part, _ in drawn]), k, held[body], value, 0.8 * own, color
+            )
     pin = {joint: _pin(joint, value, slim) for joint in m.joints}
     rows = {t.joint: q[:, t.q] for t in model.topology.tree}
     off = {loop.joint for loop in model.topology.off}
@@ -177,6 +180,18 @@ def _bent(body: Body, seats: Seats, markers: list[Marker], value: Values, radius
             more = {"role": "link", "name": body.name}
             shapes += [bar(seats[body, marker.station], np.zeros(3), offset, 0.8 * radius, color, **more)]
     return shapes
+
+
+def _drawn(body: Body, number: int, value: Values, slim: float, color: str) -> list[tuple[Part, list[Shape]]]:
+    """What its solids look like; a mass given by numbers only is left out where what weighs nothing shows the body."""
+    found = [
+        (part, solid_shapes(part, resolved(part.position, value), number, color, slim, body.name))
+        for part in body.parts
+    ]
+    shown = any(
+        shapes and not part.solid.parameters().get("mass", part.solid.kind != MeshFile.kind) for part, shapes in found
+    )
+    return [(part, shapes) for part, shapes in found if not (shown and isinstance(part.solid, Lump))]
 
 
 def _rows_of(shapes: list[Shape], body: int, owner: list[int]) -> np.ndarray:

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kempe.formats.meshes import Mesh
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Part, Plate, PointMass, Rod, Solid, Sphere, tensor_matrix
 from kempe.mechanism.joints import Revolute
+from kempe.mechanism.solids import Ellipsoid, MeshFile
+from kempe.view.hulls import hull_of
 
 # The middle tones of these read on white and on near-black alike.
 PALETTE = ("#5b8fc0", "#d19a4a", "#5aa893", "#c5766d", "#9183bd", "#8ba35c", "#6aa9bd", "#c286a5")
@@ -19,7 +22,7 @@ class Shape:
     """A mesh on a body.
 
     mesh: box, cylinder (along z), sphere or cone (along z), all filling the cube of side 1 about the origin; or plate,
-    `outline` extruded along z to thickness 1 about the plane z = 0.
+    `outline` extruded along z to thickness 1 about the plane z = 0; or hull, which is given.
     body: its number, 0 for the ground. role: solid, link, joint or ground.
     rotation, position, scale: from the mesh to the body's frame; the scale acts along the mesh's own axes.
     """
@@ -33,6 +36,7 @@ class Shape:
     role: str = "solid"
     name: str = ""
     outline: tuple[tuple[float, float], ...] = ()
+    hull: Mesh | None = None
 
     def corners(self) -> np.ndarray:
         """Corners of a box around it, in the body's axes (8, 3)."""
@@ -40,6 +44,8 @@ class Shape:
         if self.outline:
             points = np.array(self.outline)
             low[:2], high[:2] = points.min(axis=0), points.max(axis=0)
+        if self.hull is not None:
+            low, high = self.hull.corners.min(axis=0), self.hull.corners.max(axis=0)
         unit = np.array([[(low, high)[(k >> i) & 1][i] for i in range(3)] for k in range(8)])
         return (unit * self.scale) @ self.rotation.T + self.position
 
@@ -95,6 +101,11 @@ def _own(solid: Solid, body: int, color: str, slim: float, name: str) -> list[Sh
         return [make("cylinder", body, (0, 0, 0), scale, color, **more)]
     if isinstance(solid, Sphere):
         return [ball(body, (0, 0, 0), solid.radius, color, **more)]
+    if isinstance(solid, Ellipsoid):
+        return [make("sphere", body, (0, 0, 0), solid.size, color, **more)]
+    if isinstance(solid, MeshFile):
+        hull = hull_of(solid)
+        return [] if hull is None else [make("hull", body, (0, 0, 0), (1, 1, 1), color, hull=hull, **more)]
     if isinstance(solid, Plate):
         scale = (1, 1, solid.thickness or slim)
         return [make("plate", body, (0, 0, 0), scale, color, outline=tuple(solid.outline), **more)]
@@ -144,6 +155,12 @@ def nearest(solid: Solid, point: np.ndarray) -> np.ndarray:
     if isinstance(solid, Plate):
         level = np.clip(z, -solid.thickness / 2, solid.thickness / 2)
         return np.array([*_in_polygon(np.array(solid.outline), np.array([x, y])), level])
+    if isinstance(solid, Ellipsoid):
+        half = np.array(solid.size) / 2
+        return half * _within(point / half, 1.0)  # near enough, to join a bar to it
+    if isinstance(solid, MeshFile):
+        hull = hull_of(solid)
+        return np.zeros(3) if hull is None else _in_hull(hull, point)
     return np.array(solid.com) if isinstance(solid, Lump) else np.zeros(3)
 
 
@@ -151,6 +168,23 @@ def _within(point, radius: float) -> np.ndarray:
     point = np.asarray(point, dtype=float)
     length = float(np.linalg.norm(point))
     return point if length <= radius else point * (radius / length)
+
+
+def _in_hull(hull: Mesh, point: np.ndarray) -> np.ndarray:
+    """The point itself if it is inside, else about the nearest: towards one corner after the other, as far as helps."""
+    corners = hull.corners
+    a, b, c = (corners[hull.triangles[:, k]] for k in range(3))
+    if (np.einsum("ij,ij->i", np.cross(b - a, c - a), point - a) <= 0).all():
+        return point
+    found = corners.mean(axis=0)
+    for _ in range(30):
+        away = point - found
+        step = corners[(corners @ away).argmax()] - found
+        gain = float(away @ step)
+        if gain <= 1e-12 * float(step @ step):
+            break
+        found = found + min(1.0, gain / float(step @ step)) * step
+    return found
 
 
 def _in_polygon(corners: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -7,10 +7,10 @@ function stage(data) {
   const steps = unpacked(data.poses);  // seven columns a body: place, then quaternion
   const efforts = unpacked(data.efforts), shapes = [], meshes = {};
   data.shapes.forEach(([kind, body, role, color, name, p, q, s, extra]) => {
-    const mesh = extra === undefined ? kind : "plate" + extra;
+    const mesh = extra === undefined ? kind : kind + extra;
+    if (extra !== undefined) meshes[mesh] = data.meshes[extra];  // corners, and triangles by their numbers
     shapes.push({ mesh, body, role, name, color: rgb(data.colors[color]), local: placed(q, p, s) });
   });
-  data.plates.forEach(([outline, faces], k) => { meshes["plate" + k] = [outline, faces]; });
   const slim = data.slim, look = data.look, last = Math.max(frames - 1, 0);
 
   /** The frame before a time, and how far on from it, 0..1. */
@@ -136,8 +136,8 @@ function stage(data) {
       const off = follows ? sub(drift(places), home) : [0, 0, 0];
       for (const { body, local, mesh } of shapes) {
         if (follows && !body) continue;
-        const m = product(places[body], local), plate = meshes[mesh];
-        for (const p of plate ? plate[0].map(([x, y]) => [x, y, 0]) : CORNERS) {
+        const m = product(places[body], local), own = meshes[mesh];
+        for (const p of own ? own[0].map(([x, y, z = 0]) => [x, y, z]) : CORNERS) {
           out.push(sub(point(m, p), off));
         }
       }
@@ -158,9 +158,10 @@ function stage(data) {
         if (root < 0) continue;
         low = (-b - Math.sqrt(root)) / a;
       } else {
-        const plate = meshes[shape.mesh], box = plate && [0, 1].map(i => plate[0].map(c => c[i]));
+        const corners = meshes[shape.mesh] ? meshes[shape.mesh][0] : [[]];
         for (let i = 0; i < 3; i++) {
-          const least = box && i < 2 ? Math.min(...box[i]) : -0.5, most = box && i < 2 ? Math.max(...box[i]) : 0.5;
+          const along = i < corners[0].length ? corners.map(c => c[i]) : [-0.5, 0.5];  // a plate is a unit thick
+          const least = Math.min(...along), most = Math.max(...along);
           const ends = [(least - o[i]) / d[i], (most - o[i]) / d[i]];
           low = Math.max(low, Math.min(...ends));
           high = Math.min(high, Math.max(...ends));

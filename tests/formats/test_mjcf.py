@@ -338,7 +338,7 @@ def test_names_markers_shapes_limits_and_actuators(tmp_path):
     assert m.bodies[0].tip.position == (1, 0, 0)
     assert "site name" in m.bodies[0].markers
     drawn = {part.name: part.solid.kind for part in m.bodies[2].parts}
-    assert drawn == {"": "body", "box": "box"}
+    assert drawn == {"": "body", "box": "box", "lens": "ellipsoid"}
     for said in ("'arm_1 joint' here", "rgba read, not used", "gear read, not used", "contact", "kp read, not used"):
         assert any(said in note for note in m.notes), said
     assert all("names.xml, line" in note for note in m.notes)
@@ -384,12 +384,34 @@ def test_meshes_are_read_from_files(ending, tmp_path):
     Beside(tmp_path / "model.xml").check(1e-9)
 
 
+def test_meshes_of_files_are_drawn_where_mujoco_has_them(tmp_path):
+    """Shifted, turned back and scaled; corners as MuJoCo places them in the world."""
+    (tmp_path / "meshes").mkdir()
+    corners, faces = np.array(POINTS.split(), float).reshape(-1, 3), np.array(FACES.split(), int).reshape(-1, 3)
+    lines = [f"v {x} {y} {z}" for x, y, z in corners.tolist()] + [f"f {a} {b} {c}" for a, b, c in faces + 1]
+    (tmp_path / "meshes" / "m.obj").write_text("\n".join(lines))
+    said = 'file="m.obj" refpos=".5 .25 0" refquat=".6 .8 0 0" scale="2 2 2"'
+    text = geom('type="mesh" mesh="m"', f'<compiler meshdir="meshes"/><asset><mesh name="m" {said}/></asset>')
+    (tmp_path / "model.xml").write_text(text)
+    side = Beside(tmp_path / "model.xml")
+    _, part = side.mechanism.bodies[0].parts
+    assert part.solid == kp.MeshFile(str(tmp_path / "meshes" / "m.obj"), (2.0, 2.0, 2.0))
+    mujoco.mj_forward(side.model, side.data)
+    turn, vertices = side.data.geom_xmat[0].reshape(3, 3), side.model.mesh_vert
+    theirs = vertices @ turn.T + side.data.geom_xpos[0]
+    here, place = side.data.xmat[1].reshape(3, 3), side.data.xpos[1]
+    own = ((2 * corners) @ part.rotation.T + part.position) @ here.T + place
+    gaps = np.linalg.norm(own[:, None] - theirs[None], axis=2).min(axis=1)
+    assert gaps[:5].max() < 1e-6  # MuJoCo has corners in single precision; the last is no corner of a face
+
+
 def test_a_missing_mesh_is_a_note(tmp_path):
     (tmp_path / "model.xml").write_text(
         body(f'{BALL}<geom type="mesh" mesh="m"/>', '<asset><mesh file="m.stl"/></asset>')
     )
     notes = read(read_xml(tmp_path / "model.xml")).notes
     assert any("m.stl: there is no such file; geoms of this mesh have no mass" in note for note in notes)
+    assert any("mesh 'm.stl' is not there; geoms of this mesh are not drawn" in note for note in notes)
 
 
 def test_meshes_of_files_take_a_package(tmp_path, monkeypatch):

@@ -236,7 +236,7 @@ def test_what_mjcf_cannot_say_is_told():
         "'C': what moves it or damps it acts along axes of its carrier",
         "bare: no mass",
         "arm: no moment of inertia about some axis",
-        "plate: a shape that MJCF has no geom for",
+        "plate: a plate, a mesh or something without size",
         "joint 'E' closes a loop and is free",
         "load 'push' is not written",
     ):

@@ -2,6 +2,7 @@
 
 import random
 import re
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -194,12 +195,35 @@ def test_parts_of_a_file(tmp_path):
     assert np.array_equal(slide.axes[0], (1, 0, 0))
     assert notes == [
         "line 2, link \"base\": link 'base' is called 'base link' here",
-        "line 6, link \"arm\"/visual/geometry/mesh: mesh 'package://arm.stl' is not drawn",
+        "line 6, link \"arm\"/visual/geometry/mesh: mesh 'package://arm.stl' is not there, and not drawn",
         'line 1, robot "four-bar": effort of limits says which joints are actuated; efforts are not bounded by it',
         'line 3, link "base"/visual/material "red": read, not used',
         'line 9, joint "base"/limit: velocity read, not used',
         'line 9, joint "base"/dynamics: friction read, not used',
     ]
+
+
+def test_meshes_are_found_and_drawn(tmp_path, monkeypatch):
+    """By a path from the file, or in a package above it; without the package that reads them, what they collide as."""
+    (tmp_path / "arms" / "urdf").mkdir(parents=True)
+    for name in ("arms/hand.stl", "arms/urdf/arm.stl"):
+        (tmp_path / name).write_bytes(b"")
+    link = """<link name="{}"><visual><geometry><mesh filename="{}" scale="1 -2 1"/></geometry></visual>
+        <collision><geometry><sphere radius="1"/></geometry></collision></link>"""
+    path = tmp_path / "arms" / "urdf" / "robot.urdf"
+    named = [("a", "package://arms/hand.stl"), ("b", "arm.stl"), ("c", f"file://{tmp_path}/arms/hand.stl")]
+    joints = "".join(f'<joint name="{x}j" type="fixed"><parent link="a"/><child link="{x}"/></joint>' for x in "bc")
+    path.write_text(f'<robot name="r">{"".join(link.format(*x) for x in named)}{joints}</robot>')
+    m = kp.load(path)
+    found = [body.parts[0].solid for body in m.bodies]
+    assert [solid.file for solid in found] == [str(tmp_path / f"arms/{x}.stl") for x in ("hand", "urdf/arm", "hand")]
+    assert found[0].scale == (1.0, -2.0, 1.0)
+    m.save(tmp_path / "again.urdf")
+    assert [body.parts[0].solid for body in kp.load(tmp_path / "again.urdf").bodies] == found
+    monkeypatch.setitem(sys.modules, "trimesh", None)
+    bare = kp.load(path)
+    assert bare.bodies[0].parts[0].solid == kp.Sphere(1.0, 0.0)
+    assert sum("pip install 'kempe[meshes]'" in note for note in bare.notes) == 3
 
 
 def test_the_root_floats_where_asked(tmp_path):

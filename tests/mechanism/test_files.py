@@ -9,6 +9,7 @@ from kempe.mechanism.bodies import Hub, Rod
 from kempe.mechanism.files import load
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Mechanism
+from kempe.mechanism.solids import Ellipsoid, MeshFile
 from tests.dynamics.test_counts import puma
 from tests.mechanisms import random_tree
 
@@ -80,6 +81,8 @@ def test_every_solid_marker_and_option_reads_back_the_same(tmp_path):
     box.add("arm", Rod(0.2, 0.3), rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]])
     m.cylinder("cylinder", 1.0, 0.2, 3.0)
     m.sphere("sphere", 0.2, 3.0)
+    m.sphere("sphere with more", 0.1, 1.0).add("egg", Ellipsoid((0.1, 0.2, 0.3), 2.0))
+    m.bodies[-1].add("look", MeshFile(str(tmp_path / "look.stl"), (1, 2, 3)), at=(1, 0, 0))
     m.plate("plate", [(0, 0), (1, 0), (0, 1)], 2.0, thickness=0.01)
     m.body("body", 2.0, (0.1, 0, 0), [[1, 0.1, 0], [0.1, 1, 0], [0, 0, 1]])
     m.ground.at(1, 0, 2, name="pivot")
@@ -95,6 +98,16 @@ def test_every_solid_marker_and_option_reads_back_the_same(tmp_path):
     m.wrench("push", box.hook, force=(1, 2, 3), follows=True)
     save(m, tmp_path / "m.yaml")
     same(m, load(tmp_path / "m.yaml"))
+
+
+def test_meshes_are_seen_from_the_file_that_names_them(tmp_path):
+    text = "bodies:\n  arm: {mesh: {file: meshes/arm.stl}}\njoints:\n  A: {revolute: [ground, arm]}\n"
+    (tmp_path / "m.yaml").write_text(text)
+    (solid,) = (part.solid for part in load(tmp_path / "m.yaml").bodies[0].parts)
+    assert solid == MeshFile(str(tmp_path / "meshes" / "arm.stl"))
+    (tmp_path / "m.yaml").write_text(text.replace("meshes/arm.stl", "3"))
+    with pytest.raises(FileError, match="line 2"):
+        load(tmp_path / "m.yaml")
 
 
 def test_the_puma_reads_back_the_same(tmp_path):

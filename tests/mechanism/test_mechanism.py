@@ -6,6 +6,7 @@ import pytest
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Solid, Sphere
 from kempe.mechanism.mechanism import Mechanism
+from kempe.mechanism.solids import Ellipsoid
 
 rng = np.random.default_rng(0)
 
@@ -31,6 +32,7 @@ CASES = {
     "box": (Box((0.4, 0.6, 1.0), 2.0), cube * [0.2, 0.3, 0.5]),
     "cylinder": (Cylinder(1.2, 0.3, 2.0), disk * [0.3, 0.3, 0.6]),
     "ball": (Sphere(0.5, 2.0), 0.5 * cube[np.linalg.norm(cube, axis=1) <= 1]),
+    "ellipsoid": (Ellipsoid((0.4, 0.6, 1.0), 2.0), cube[np.linalg.norm(cube, axis=1) <= 1] * [0.2, 0.3, 0.5]),
     "plate": (
         Plate(L_SHAPE, 2.0),
         np.column_stack([flat[(flat[:, 0] < 1) | (flat[:, 1] < 1)], np.zeros(int(14400 * 4 / 6))]),

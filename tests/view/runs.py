@@ -1,8 +1,12 @@
 """Runs to look at: mechanisms in motion, by a few steps of a simple rule or by given coordinates."""
 
+from pathlib import Path
+
 import numpy as np
 
 import kempe as kp
+
+WEDGE = kp.MeshFile(str(Path(__file__).with_name("wedge.obj")))  # a notch in it is not drawn
 
 
 def made(model, t, q, v, u, outcome="came to its end") -> kp.Trajectory:
@@ -47,6 +51,7 @@ def tumbling() -> kp.Trajectory:
     m = kp.Mechanism("tumbling plate")
     wing = m.plate("wing", [(0, 0), (0.6, 0), (0.6, 0.2), (0.3, 0.2), (0.3, 0.5), (0, 0.5)], mass=1.0, thickness=0.03)
     wing.add("ball", kp.Sphere(0.06, 0.3), at=(0.15, 0.15, 0.1))
+    wing.add("wedge", WEDGE, at=(0.3, 0.5, 0))
     fin = m.body("fin", 0.4, com=(0.2, 0, 0), inertia=(0.002, 0.004, 0.005))
     m.free("float", m.ground.at(0, 0, 1), wing.at(0.2, 0.2, 0))
     m.revolute("hinge", wing.at(0.6, 0.1, 0), fin.origin, axis=(0, 1, 0))

@@ -8,12 +8,13 @@ import pytest
 
 import kempe as kp
 from kempe.errors import ViewError
+from kempe.view.hulls import hull_of
 from kempe.view.paper import Sheet, faces, hull
 from kempe.view.picture import picture, strip
 from kempe.view.scene import scene
 from kempe.view.shapes import PALETTE, make
 from tests.mechanisms import random_tree
-from tests.view.runs import arm, double_pendulum, swinging, tumbling
+from tests.view.runs import WEDGE, arm, double_pendulum, swinging, tumbling
 
 
 def near(image: np.ndarray, color: str) -> int:
@@ -72,11 +73,12 @@ def test_dollars_in_names_are_dollars(tmp_path):
     assert picture(m.compile().state(), tmp_path / "a.png", points=[body.end]).exists()
 
 
-@pytest.mark.parametrize("mesh", ["box", "cylinder", "sphere", "cone", "plate"])
+@pytest.mark.parametrize("mesh", ["box", "cylinder", "sphere", "cone", "plate", "hull"])
 def test_faces_are_closed_and_turned_outward(mesh):
     """The area vectors of a closed surface add up to nothing; its volume is positive."""
     outline = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0)) if mesh == "plate" else ()
-    shape = make(mesh, 0, (0.3, 0.2, 0.1), (0.4, 0.4, 2.0), "#000000", outline=outline)
+    wedge = hull_of(WEDGE) if mesh == "hull" else None
+    shape = make(mesh, 0, (0.3, 0.2, 0.1), (0.4, 0.4, 2.0), "#000000", outline=outline, hull=wedge)
     total, volume = np.zeros(3), 0.0
     for stack in faces(shape):
         for face in stack:
@@ -85,7 +87,7 @@ def test_faces_are_closed_and_turned_outward(mesh):
                 total += area
                 volume += area @ face[0] / 3
     np.testing.assert_allclose(total, 0, atol=1e-12)
-    round_ = {"box": 1.0, "cylinder": np.pi / 4, "sphere": np.pi / 6, "cone": np.pi / 12, "plate": 0.5}
+    round_ = {"box": 1.0, "cylinder": np.pi / 4, "sphere": np.pi / 6, "cone": np.pi / 12, "plate": 0.5, "hull": 0.0015}
     assert volume == pytest.approx(round_[mesh] * 0.4 * 0.4 * 2, rel=0.03)
 
 

@@ -6,12 +6,13 @@ import pytest
 import kempe as kp
 from kempe.errors import StateError, ViewError
 from kempe.mechanism.joints import KINDS
+from kempe.view.hulls import hull_of
 from kempe.view.links import link_shapes
 from kempe.view.poses import poses
 from kempe.view.scene import scene
 from kempe.view.shapes import equivalent_ellipsoid, nearest, triangles
 from tests.mechanisms import arm, random_joint, random_tree
-from tests.view.runs import double_pendulum, swinging, tumbling
+from tests.view.runs import WEDGE, double_pendulum, swinging, tumbling
 
 SOLIDS = {
     "rod": kp.Rod(0.4, 1.0),
@@ -19,6 +20,8 @@ SOLIDS = {
     "box": kp.Box((0.1, 0.2, 0.3), 1.0),
     "cylinder": kp.Cylinder(0.4, 0.1, 1.0),
     "sphere": kp.Sphere(0.1, 1.0),
+    "ellipsoid": kp.Ellipsoid((0.1, 0.2, 0.3), 1.0),
+    "mesh": WEDGE,
     "plate": kp.Plate(((0, 0), (0.3, 0), (0, 0.2)), 1.0),
     "lump": kp.Lump(1.0, (0.1, 0.2, 0.3), (0.01, 0.02, 0.015, 0.0, 0.0, 0.001)),
     "lump without size": kp.Lump(1.0),
@@ -51,7 +54,7 @@ def test_every_solid_is_seen_where_it_is(name):
     assert own
     corners = np.concatenate([shape.corners() for shape in own])
     com = np.array(body.parts[0].inertia("body", model.mechanism.parameters.__getitem__).moment)
-    if name != "hub":  # the centre of mass is inside the drawing; a hub has none
+    if name not in ("hub", "mesh"):  # the centre of mass is inside the drawing; these have none
         assert (corners.min(axis=0) - 1e-9 <= com).all()
         assert (com <= corners.max(axis=0) + 1e-9).all()
 
@@ -167,6 +170,37 @@ def test_the_nearest_point_of_a_solid_is_in_it_and_is_itself_for_points_inside()
         for point in rng.normal(size=(20, 3)) * 0.3:
             foot = nearest(solid, point)
             np.testing.assert_allclose(nearest(solid, foot), foot, atol=1e-12)
+
+
+def test_a_mesh_is_drawn_as_a_hull_of_few_corners(tmp_path):
+    """Of a ball of many corners: 64 at most, all of them corners of the mesh, and nearly its volume."""
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(3000, 3))
+    points *= [0.5, 0.1, 0.2] / np.linalg.norm(points, axis=1, keepdims=True)
+    lines = [f"v {x} {y} {z}" for x, y, z in points.tolist()] + [f"f {k} {k + 1} {k + 2}" for k in range(1, 2998)]
+    (tmp_path / "ball.obj").write_text("\n".join(lines))
+    found = hull_of(kp.MeshFile(str(tmp_path / "ball.obj"), (2.0, 1.0, -1.0)))
+    assert len(found.corners) <= 64
+    assert np.linalg.norm(found.corners[:, None] - points * [2, 1, -1], axis=2).min(axis=1).max() < 1e-12
+    volume, centre, _ = found.contents()
+    assert 0.85 < volume / (4 / 3 * np.pi * 1.0 * 0.1 * 0.2) < 1
+    assert np.abs(centre).max() < 0.02
+    for point in rng.normal(size=(50, 3)):  # the nearest point of the hull sees all corners behind it
+        foot = nearest(kp.MeshFile(str(tmp_path / "ball.obj"), (2.0, 1.0, -1.0)), point)
+        assert ((found.corners - foot) @ (point - foot)).max() < 0.05
+
+
+def test_a_mesh_that_cannot_be_read_is_told_and_its_body_seen_all_the_same(tmp_path):
+    m = kp.Mechanism("m")
+    bodies = [m.body(name, 1.0, inertia=(0.01, 0.01, 0.01)) for name in ("lost", "found")]
+    bodies[0].add("look", kp.MeshFile(str(tmp_path / "lost.stl")))
+    bodies[1].add("look", WEDGE)
+    for body in bodies:
+        m.free(f"{body.name} floats", m.ground.origin, body.origin)
+    model = m.compile()
+    with pytest.warns(UserWarning, match=r"lost\.stl: there is no such file; this mesh is not drawn"):
+        shapes = [s for s in scene(model, model.neutral()).shapes if s.role == "solid"]
+    assert [(s.name, s.mesh) for s in shapes] == [("lost", "sphere"), ("found", "hull")]
 
 
 def test_triangles_cover_an_outline_that_is_not_convex():

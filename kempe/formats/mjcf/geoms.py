@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from kempe.errors import FileError, MissingPackage
-from kempe.formats.meshes import FARTHEST, Mesh, hull, read_mesh
+from kempe.formats.meshes import FARTHEST, Mesh, drawable, hull, read_mesh
 from kempe.formats.mjcf.defaults import MAIN, Classes
 from kempe.formats.mjcf.poses import point, read_pose, z_along
 from kempe.formats.mjcf.settings import Settings
-from kempe.formats.poses import Pose
+from kempe.formats.poses import HERE, Pose
 from kempe.formats.xml import Element
 from kempe.mechanism.bodies import Box, Cylinder, Solid, Sphere
+from kempe.mechanism.solids import Ellipsoid
 from kempe.spatial import quaternions
 from kempe.spatial.inertia import RigidInertia
 
@@ -101,6 +102,9 @@ class Geoms:
             inertia = RigidInertia.at_com(mass, pose.position, turned)
         elif weighs:
             inertia = self._mesh_inertia(element, pose)
+        if kind == "mesh":
+            solid, inner = self._mesh_drawn(element)
+            return Geom(name, pose.then(inner), inertia, solid)
         return Geom(name, pose, inertia, _drawn(kind, size))
 
     def _mass(self, element: Element, volume: float) -> float:
@@ -152,13 +156,31 @@ class Geoms:
         turned = mass / volume * (pose.rotation @ tensor @ pose.rotation.T)
         return RigidInertia.at_com(mass, point(pose, centre), turned)
 
-    def _mesh(self, element: Element) -> Mesh | None:
-        """The mesh of a geom; None, with a note, where it cannot be read."""
+    def _mesh_drawn(self, element: Element) -> tuple[Solid | None, Pose]:
+        """What a mesh of a file is drawn as, and where: corners are shifted, turned back and scaled, in this order."""
+        asset = self._asset_of(element)
+        away, turn, scale = _changes(asset)
+        if asset.has("vertex") or (scale.min() < scale.max() and not np.array_equal(turn, np.eye(3))):
+            asset.note("is not drawn: its corners are in the file itself, or it is turned before it is stretched")
+            return None, HERE
+        try:
+            solid = drawable(self.folder / self.settings.mesh_folder, asset.text("file"), scale.tolist())
+        except (FileError, MissingPackage) as error:
+            asset.note(f"{error}; geoms of this mesh are not drawn")
+            return None, HERE
+        return solid, Pose(turn.T, -scale * (turn.T @ away))
+
+    def _asset_of(self, element: Element) -> Element:
         name = element.text("mesh")
         if name not in self._meshes:
             raise element.error(f"there is no mesh {name!r}; there are {', '.join(self._meshes) or 'none'}")
+        return self._meshes[name]
+
+    def _mesh(self, element: Element) -> Mesh | None:
+        """The mesh of a geom; None, with a note, where it cannot be read."""
+        asset, name = self._asset_of(element), element.text("mesh")
         if name not in self._read:
-            self._read[name] = self._asset(self._meshes[name])
+            self._read[name] = self._asset(asset)
         return self._read[name]
 
     def _asset(self, asset: Element) -> Mesh | None:
@@ -172,9 +194,7 @@ class Geoms:
                 return None
         if asset.text("inertia", "legacy") == "convex":
             found = hull(found.corners)
-        away = np.array(asset.numbers("refpos", 3, (0.0, 0.0, 0.0)))
-        turn = quaternions.to_matrix(np.array(asset.numbers("refquat", 4, quaternions.IDENTITY)))
-        scale = np.array(asset.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        away, turn, scale = _changes(asset)
         return Mesh((found.corners - away) @ turn * scale, found.triangles)
 
     def _surface(self, asset: Element, corners: np.ndarray) -> Mesh:
@@ -189,12 +209,21 @@ class Geoms:
         return Mesh(corners, faces.astype(int))
 
 
+def _changes(asset: Element) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By what its corners are shifted, turned back, and scaled."""
+    away = np.array(asset.numbers("refpos", 3, (0.0, 0.0, 0.0)))
+    turn = quaternions.to_matrix(np.array(asset.numbers("refquat", 4, quaternions.IDENTITY)))
+    return away, turn, np.array(asset.numbers("scale", 3, (1.0, 1.0, 1.0)))
+
+
 def _drawn(kind: str, size: np.ndarray) -> Solid | None:
     """A solid without mass; a capsule is drawn without its round ends."""
     if kind == "sphere":
         return Sphere(float(size[0]), 0.0)
     if kind == "box":
         return Box((2 * float(size[0]), 2 * float(size[1]), 2 * float(size[2])), 0.0)
+    if kind == "ellipsoid":
+        return Ellipsoid((2 * float(size[0]), 2 * float(size[1]), 2 * float(size[2])), 0.0)
     if kind in ("cylinder", "capsule"):
         return Cylinder(2 * float(size[1]), float(size[0]), 0.0)
     return None

@@ -7,6 +7,7 @@ import numpy as np
 from kempe.formats.poses import HERE, Pose
 from kempe.formats.writing import ALONG_X, mass_properties, number, numbers, part_pose
 from kempe.mechanism.bodies import Body, Box, Cylinder, Hub, Lump, PointMass, Rod, Solid, Sphere, Values
+from kempe.mechanism.solids import Ellipsoid
 
 LEAST = 1e-14  # kg, or kg m^2: MuJoCo takes no body that moves and has less than 1e-15
 ROUNDING = 1e-12
@@ -15,7 +16,7 @@ SLENDER = 1 / 50  # radius beside length of what is drawn of a thin rod
 NO_MASS = f"no mass, which MuJoCo does not take of what moves: {LEAST:g} kg and kg m^2 are written"
 NO_MOMENT = f"no moment of inertia about some axis, which MuJoCo does not take: {LEAST:g} kg m^2 is written"
 NO_BODY = "a moment of inertia that is larger than the sum of the others: MuJoCo refuses the file, or takes the mean"
-NO_GEOM = "a shape that MJCF has no geom for: it is not drawn"
+NO_GEOM = "a plate, a mesh or something without size: no geom is written for it"
 Odd = defaultdict[str, list[str]]
 
 
@@ -74,6 +75,9 @@ def _shape(solid: Solid) -> tuple[str, tuple[float, ...], Pose]:
     if isinstance(solid, Box):
         x, y, z = solid.size
         return "box", (x / 2, y / 2, z / 2), HERE
+    if isinstance(solid, Ellipsoid):
+        x, y, z = solid.size
+        return "ellipsoid", (x / 2, y / 2, z / 2), HERE
     if isinstance(solid, Sphere):
         return "sphere", (solid.radius,), HERE
     if isinstance(solid, Cylinder):

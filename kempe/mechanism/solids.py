@@ -1,0 +1,68 @@
+"""All kinds of solids by name: those of `bodies`, ellipsoids, and meshes of files, which are only drawn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.errors import MechanismError
+from kempe.mechanism.bodies import (
+    Box,
+    Cylinder,
+    Hub,
+    Lump,
+    Plate,
+    PointMass,
+    Rod,
+    Solid,
+    Sphere,
+    tensor_matrix,
+)
+from kempe.mechanism.given import numbers
+from kempe.spatial.inertia import RigidInertia
+
+
+@dataclass(frozen=True)
+class Ellipsoid(Solid):
+    """A uniform ellipsoid by its three diameters, its middle at the origin."""
+
+    size: tuple[float, float, float]
+    mass: float
+    kind = "ellipsoid"
+
+    def inertia(self, value):
+        """For half axes a, b, c: I_x = m (b^2 + c^2) / 5, and so on round."""
+        x, y, z = (value(f"size.{n}") * value(f"size.{n}") for n in "xyz")
+        share = value("mass") / 20
+        return RigidInertia(
+            value("mass"), np.zeros(3), tensor_matrix(share * (y + z), share * (x + z), share * (x + y))
+        )
+
+
+@dataclass(frozen=True)
+class MeshFile(Solid):
+    """What the mesh of a file looks like, `scale` times as large along its own axes; it weighs nothing.
+
+    The file is read when it is drawn.
+    """
+
+    file: str
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    kind = "mesh"
+
+    def __post_init__(self):
+        if not isinstance(self.file, str) or not self.file:
+            raise MechanismError(f"file of a mesh: give a path, not {self.file!r}")
+        object.__setattr__(self, "scale", numbers(self.scale, 3, f"scale of mesh {self.file!r}"))
+
+    def parameters(self):
+        """None."""
+        return {}
+
+    def inertia(self, value):
+        """None."""
+        return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+SOLIDS: dict[str, type[Solid]] = {
+    s.kind: s for s in (Lump, Rod, Box, Cylinder, Sphere, Ellipsoid, Plate, PointMass, Hub, MeshFile)
+}
