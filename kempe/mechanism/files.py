@@ -14,8 +14,8 @@
     couplings:
       mesh: {of: {sun: 30, planet: 18}, offset: 0.1}
 
-A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `ellipsoid`, `plate`, `body`, `point`, `hub`, `mesh`) or a `beam`,
-with more `solids` and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`,
+A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `ellipsoid`, `plate`, `body`, `point`, `hub`, `mesh`) or a
+`beam`, with more `solids` and named `markers`; `ground` may have markers too. A marker is `body`, `body.marker`,
 `{body: [x, y, z]}`, or `{body: name, at: [x, y, z], rotation: [...]}`.
 """
 
