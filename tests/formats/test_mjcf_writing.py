@@ -11,6 +11,7 @@ import kempe as kp
 from kempe.errors import MechanismError
 from kempe.formats.loading import read
 from kempe.formats.mjcf.writing import text
+from kempe.formats.poses import rotation_of
 from kempe.formats.writing import marker_pose
 from kempe.formats.xml import parse_xml
 from kempe.gallery.entries import ENTRIES
@@ -21,6 +22,7 @@ from tests.formats.mechanics import near
 from tests.formats.motion import carried_over, same_motion
 from tests.formats.mujoco_side import Beside
 from tests.formats.robots import ROBOTS
+from tests.formats.test_mjcf_models import SHIPPED
 from tests.mechanisms import random_tree
 
 
@@ -172,6 +174,39 @@ def test_robots_go_from_urdf_to_mjcf(name, tmp_path):
     m.save(tmp_path / "robot.xml")
     same_parts(m, kp.load(tmp_path / "robot.xml"))
     Beside(tmp_path / "robot.xml").check(1e-9, states=1)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_mujoco_sees_its_own_files_the_same_when_they_are_written_again(path, tmp_path):
+    """Joints in a row, which are apart in a mechanism, stand on one body again."""
+    kp.load(path).save(tmp_path / "again.xml")
+    rng, found = np.random.default_rng(0), []
+    models = [mujoco.MjModel.from_xml_path(str(x)) for x in (path, tmp_path / "again.xml")]
+    qpos, qvel = rng.normal(size=models[0].nq), rng.normal(size=models[0].nv)
+    for model in models:
+        assert (model.nq, model.nv, model.nbody, model.njnt) == (qpos.size, qvel.size, models[0].nbody, models[0].njnt)
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = qpos, qvel
+        mujoco.mj_normalizeQuat(model, data.qpos)
+        mujoco.mj_forward(model, data)
+        inertia = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, inertia)
+        found.append((inertia, data.qfrc_bias - data.qfrc_spring - data.qfrc_damper))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-9 * np.abs(one).max())
+
+
+def test_a_body_without_mass_between_joints_is_no_body_of_the_file():
+    m = kp.Mechanism("m")
+    cross, arm = m.solid("cross"), m.box("arm", (0.1, 0.2, 0.3), 1.0)
+    m.revolute("A", m.ground.at(1, 2), cross.at(0.1, 0.2, 0.3), (1, 0, 0))
+    m.prismatic("B", arm.at(0.4, 0.1, 0, rotation=rotation_of(0.1, 0.2, 0.3)), cross.at(0, 0.5, 0), (1, 2, 3))
+    written, notes = text(m)
+    assert mujoco.MjModel.from_xml_string(written).nbody == 2
+    assert notes == ["cross: no mass and nothing on it but joints, which stand on the next body: its name is lost"]
+    found = again(m).mechanism
+    same_motion(m, {"A": 0.7, "B": -0.4}, found)
+    assert again(found).mechanism.bodies[0].name == found.bodies[0].name == "arm before joint 2"
 
 
 # ---- couplings ---------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ Bodies keep their frames, and where all coordinates of Kempe are zero, those of 
 sites, which need not meet there. What MJCF cannot say is returned in sentences.
 """
 
+from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
 
 from kempe.errors import MechanismError
-from kempe.formats.mjcf.writing_joints import Row, attributes, motors, rows
-from kempe.formats.mjcf.writing_solids import Odd, geoms, inertial, place
+from kempe.formats.mjcf.writing_joints import Element, Row, attributes, motors, rows
+from kempe.formats.mjcf.writing_solids import NO_STUFF, Odd, geoms, inertial, place
 from kempe.formats.mjcf.writing_tree import Link, grown, unique
 from kempe.formats.poses import Pose
 from kempe.formats.writing import marker_pose, number, numbers
@@ -20,6 +21,8 @@ from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 
 Tag = ElementTree.Element
+FREEDOMS = 6  # of one body, at most
+BETWEEN = " before joint "  # in names that reading gives to bodies between joints of one body
 
 
 def text(mechanism: Mechanism) -> tuple[str, list[str]]:
@@ -87,20 +90,47 @@ class _Writer:
         there: dict[Link | None, Tag] = {None: world}
         self._contents(world, self.mechanism.ground)
         cut = {piece for _, piece in self.tree.welds}
+        hollow = self._hollow()
+        waiting: dict[Link, tuple[Pose, list[Element]]] = {}  # hollow links: where they are, and joints up to them
         for link in self.tree.links:
             on_parent, own = (marker_pose(marker, self.values) for marker in link.markers)
-            body = there[link] = _add(
-                there[link.parent], "body", name=link.name, **place(on_parent.then(own.inverse()))
-            )
-            for row in self.rows[link]:
-                at = place(Pose(np.eye(3), own.position)) if row.type != "free" else {}
-                _add(body, "joint", **attributes(link.joint, row, self.notes), **at)
+            inside, before = on_parent.then(own.inverse()), []
+            if link.parent in waiting:
+                start, earlier = waiting[link.parent]
+                before = [each.seen_from(inside) for each in earlier]
+                inside = start.then(inside)
+            every = [*before, *(Element(link.joint, row, own.position) for row in self.rows[link])]
+            if link in hollow:
+                there[link], waiting[link] = there[link.parent], (inside, every)
+                if BETWEEN not in link.name:
+                    self.odd[NO_STUFF].append(link.name)
+                continue
+            body = there[link] = _add(there[link.parent], "body", name=link.name, **place(inside))
+            for each in every:
+                at = place(Pose(np.eye(3), each.position)) if each.row.type != "free" else {}
+                _add(body, "joint", **attributes(each.joint, each.row, self.notes), **at)
             share = 1.0 / self.tree.pieces[link.body]
-            said = inertial(link.body, self.values, share, bool(self.rows[link]), self.odd)
+            said = inertial(link.body, self.values, share, bool(every), self.odd)
             if said:
                 _add(body, "inertial", **said)
             if link not in cut:
                 self._contents(body, link.body)
+
+    def _hollow(self) -> set[Link]:
+        """Links with nothing on them but two joints, which can stand on the next link both, as MJCF has it."""
+        above = Counter(link.parent for link in self.tree.links)
+        found: dict[Link, int] = {}  # with the freedoms up to them
+        for link in reversed(self.tree.links):
+            kinds = [row.type for row in self.rows[link]]
+            if link.parent is None or not kinds or above[link.parent] != 1 or "free" in kinds:
+                continue
+            below = found.get(link, 0) + sum(3 if kind == "ball" else 1 for kind in kinds)
+            joints = [row.type for row in self.rows[link.parent]]
+            bare = not link.parent.body.parts and not self.sites[link.parent.body]
+            simple = joints and set(joints) <= {"hinge", "slide"} and below + len(joints) <= FREEDOMS
+            if bare and simple and self.tree.pieces[link.parent.body] == 1:
+                found[link.parent] = below
+        return set(found)
 
     def _contents(self, element: Tag, body: Body) -> None:
         for said in geoms(body, self.names[body], self.values, self.odd):

@@ -1,10 +1,11 @@
 """A joint as joints of MJCF: hinges, slides and balls one after the other on one body."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kempe.formats.mjcf.writing_tree import Link, unique
+from kempe.formats.poses import Pose
 from kempe.formats.writing import number, numbers
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.mechanism import Joint
@@ -35,6 +36,20 @@ class Row:
     type: str
     axis: np.ndarray
     freedoms: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """A row of a joint at a place of a body, in its axes."""
+
+    joint: Joint
+    row: Row
+    position: np.ndarray
+
+    def seen_from(self, pose: Pose) -> "Element":
+        """The same in the axes of a body that stands so in this one."""
+        turned = replace(self.row, axis=pose.rotation.T @ self.row.axis)
+        return Element(self.joint, turned, pose.inverse().then(Pose(np.eye(3), self.position)).position)
 
 
 def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:

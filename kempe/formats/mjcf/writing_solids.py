@@ -16,6 +16,7 @@ SLENDER = 1 / 50  # radius beside length of what is drawn of a thin rod
 NO_MASS = f"no mass, which MuJoCo does not take of what moves: {LEAST:g} kg and kg m^2 are written"
 NO_MOMENT = f"no moment of inertia about some axis, which MuJoCo does not take: {LEAST:g} kg m^2 is written"
 NO_BODY = "a moment of inertia that is larger than the sum of the others: MuJoCo refuses the file, or takes the mean"
+NO_STUFF = "no mass and nothing on it but joints, which stand on the next body: its name is lost"
 NO_GEOM = "a plate, a mesh or something without size: no geom is written for it"
 Odd = defaultdict[str, list[str]]
 
