@@ -204,7 +204,7 @@ def test_a_body_without_mass_between_joints_is_no_body_of_the_file():
     written, notes = text(m)
     assert mujoco.MjModel.from_xml_string(written).nbody == 2
     assert notes == ["cross: no mass and nothing on it but joints, which stand on the next body: its name is lost"]
-    found = again(m).mechanism
+    found = again(m)
     same_motion(m, {"A": 0.7, "B": -0.4}, found)
     assert again(found).mechanism.bodies[0].name == found.bodies[0].name == "arm before joint 2"
 
