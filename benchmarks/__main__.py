@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import closed, compiler, counts, loops, many, simulation, trees
+from benchmarks import closed, compiler, counts, loops, many, simulation, starting, trees
 from kempe.compiler.native import host
 
 console = Console()
 rows = []
-PARTS = (compiler, trees, simulation, loops, closed, many, counts)
+PARTS = (compiler, starting, trees, simulation, loops, closed, many, counts)
 for section in (section for part in PARTS for section in part.SECTIONS):
     with console.status(section.__name__.replace("_", " ")):
         rows += section()

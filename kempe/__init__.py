@@ -4,6 +4,7 @@ Names load when they are first used, so that `import kempe` stays light.
 """
 
 from math import pi
+from time import time as _time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kempe.simulate.switches import Switch
 
 __version__ = "0.1.0"
+_loaded = _time()  # of Kempe's text, this process may not have read what was written later
 
 deg = pi / 180  # radians in a degree: 30 * kp.deg
 mm = 1e-3  # metres in a millimetre

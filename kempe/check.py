@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.dynamics.definite import weak_joints
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
 from kempe.errors import MechanismError, TopologyError
@@ -14,9 +15,6 @@ from kempe.mechanism.bodies import Body, Hub, Length, Plate, Rod, Solid
 from kempe.mechanism.joints import Free, Universal
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
-from kempe.spatial.inertia import RigidInertia
-from kempe.spatial.moves import relative_pose
-from kempe.spatial.vectors import skew
 from kempe.topology.cuts import stays
 from kempe.topology.spanning import topology
 
@@ -203,7 +201,8 @@ def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
 
 
 def _physical(where: str, solid: Solid) -> Iterator[Finding]:
-    """No real body has a moment of inertia larger than the sum of the other two; hubs are not whole bodies."""
+    """No real body has a moment of inertia larger than the sum of the other two; hubs are not whole bodies. Files of
+    real robots are full of such moments: what counts is the inertia matrix that they lead to."""
     inertia = solid.inertia(solid.parameters().__getitem__)
     if inertia.mass < 0:
         return
@@ -211,15 +210,14 @@ def _physical(where: str, solid: Solid) -> Iterator[Finding]:
     about_com = inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
     moments = np.linalg.eigvalsh(about_com)
     scale = max(np.abs(inertia.tensor).max(), 1e-300)
+    moments[np.abs(moments) < 1e-12 * scale] = 0.0
+    listed, excess = ", ".join(f"{x:g}" for x in moments), moments[2] - moments[1] - moments[0]
     if moments[0] < -1e-9 * scale:
-        what = f"its inertia has a negative principal moment, {moments[0]:g} kg m^2; give it about the centre of mass"
-        yield _error(where, what)
-    elif moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12 * scale:
-        yield _error(
-            where,
-            f"its principal moments {', '.join(f'{x:g}' for x in moments)} kg m^2 break the triangle inequality: "
-            "no real body has them; a rotor's inertia belongs into armature= or a Hub",
-        )
+        what = f"of its principal moments {listed} kg m^2 one is negative: no real body has them; give its inertia "
+        yield Finding("warning", where, what + "about its own centre of mass")
+    elif excess > 1e-9 * (moments[0] + moments[1]) + 1e-12 * scale:
+        what = f"its principal moments {listed} kg m^2 break the triangle inequality by {excess:.3g}: no real body has "
+        yield Finding("warning", where, what + "them; a rotor's inertia belongs into armature= or a Hub")
 
 
 def _joints(m: Mechanism) -> Iterator[Finding]:
@@ -288,62 +286,19 @@ def _connections(m: Mechanism) -> Iterator[Finding]:
 
 
 def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
-    """Joints along which a motion of the tree meets no inertia, at every one of a few states; loops may hold those that
-    have none, so a mechanism with loops that stay is not judged by its tree."""
-    if tree.topology.couplings or any(not loop.joint.switchable for loop in tree.topology.loops):
+    """Joints that meet no inertia, or a negative one; loops may hold those that do, so a mechanism with loops that stay
+    is not judged by its tree."""
+    if any(not loop.joint.switchable for loop in tree.topology.loops):
         return
-    rng = np.random.default_rng(0)
-    samples = 3
-    times = Counter(name for _ in range(samples) for name in set(_loose_joints(tree, rng)))
-    loose = [link.name for link in tree.links if times[link.name] == samples]
+    loose, negative = weak_joints(tree)
     if loose:
-        what = (
-            f"joint {', '.join(loose)} can move against no inertia at all: a thin rod spins freely on a ball joint, a "
-        )
-        remedy = "massless link on any; give the body a radius, a mass or an inertia, or the joint an armature"
+        what = f"joint {', '.join(loose)} can move against no inertia at all: a thin rod spins freely on a ball joint, "
+        remedy = "a massless link on any; give the body a radius, a mass or inertia, the joint an armature, or fix it"
         yield _error("the mechanism", what + remedy)
-
-
-def _loose_joints(tree: Tree, rng: np.random.Generator) -> Iterator[str]:
-    """Joints whose pivot in the factorization of the inertia matrix vanishes beside the inertia they carry."""
-    count = len(tree.links)
-    stiff = [link.shared or link.beam is not None for link in tree.links]  # a beam is judged as if it did not bend
-    kinds = zip((link.kind for link in tree.links), stiff, strict=True)
-    drawn = [kind.neutral() if still else kind.random(rng) for kind, still in kinds]
-    postures = [link.posture(q) for link, q in zip(tree.links, drawn, strict=True)]
-    changes = [_matrix(relative_pose(link.moves(p))) for link, p in zip(tree.links, postures, strict=True)]
-    whole = [x.inertia if x.beam is None else x.beam.rigid(np.zeros(x.beam.size)) for x in tree.links]
-    rigid = [_spatial(inertia) for inertia in whole]
-    articulated, composite = [x.copy() for x in rigid], [x.copy() for x in rigid]
-    for k in range(count - 1, -1, -1):
-        link, parent, x = tree.links[k], tree.parents[k], changes[k]
-        s = np.vstack(link.subspace(postures[k])).astype(float)
-        u = articulated[k] @ s
-        pivot = s.T @ u + np.diag(link.armature.astype(float))
-        # Each freedom beside the inertia it carries, so that turning and sliding are not compared with each other.
-        size = np.sqrt(np.maximum(np.diag(s.T @ composite[k] @ s) + link.armature.astype(float), 0.0))
-        if link.kind.nv and not stiff[k]:
-            if not size.all() or not np.linalg.eigvalsh(pivot / np.outer(size, size))[0] > 1e-10:
-                yield link.name
-            articulated[k] = articulated[k] - u @ np.linalg.pinv(pivot, rcond=1e-12, hermitian=True) @ u.T
-        if parent >= 0:
-            articulated[parent] += x.T @ articulated[k] @ x
-            composite[parent] += x.T @ composite[k] @ x
-
-
-def _matrix(pose: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """6 x 6: twists of a frame from those of the one it is seen from."""
-    r, p = (np.asarray(x, dtype=float) for x in pose)
-    out = np.zeros((6, 6))
-    out[:3, :3] = out[3:, 3:] = r.T
-    out[3:, :3] = -r.T @ skew(p)
-    return out
-
-
-def _spatial(inertia: RigidInertia) -> np.ndarray:
-    """6 x 6: wrenches from accelerations."""
-    h = skew(np.asarray(inertia.moment, dtype=float))
-    return np.block([[np.asarray(inertia.tensor, dtype=float), h], [h.T, float(inertia.mass) * np.eye(3)]])
+    if negative:
+        what = f"joint {', '.join(negative)} meets a negative inertia: what it carries has moments that no body has, "
+        remedy = "or an armature below zero; give the bodies their true inertia, the joint an armature, or fix it"
+        yield _error("the mechanism", what + remedy)
 
 
 def _gravity(m: Mechanism, tree: Tree) -> Iterator[Finding]:

@@ -14,8 +14,14 @@ from kempe.errors import KempeError
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(emoji=False)
 
-Name = Annotated[str, typer.Argument(metavar="X", help="A gallery name (`kempe list`) or a YAML, URDF or MJCF file.")]
+Name = Annotated[
+    str, typer.Argument(metavar="X", help="A gallery name (see `kempe list`) or a YAML, URDF, MJCF or SDFormat file.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Floating = Annotated[
+    bool | None,
+    typer.Option("--floating/--welded", help="Links of a file that no joint leads to from the ground: free, or fixed."),
+]
 Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
 
 
@@ -60,12 +66,12 @@ def list_(as_json: Json = False) -> None:
 
 
 @app.command()
-def info(x: Name, folder: Folder = None, as_json: Json = False) -> None:
+def info(x: Name, floating: Floating = None, folder: Folder = None, as_json: Json = False) -> None:
     """A mechanism on one screen: parts, freedom, actuation, loops, equations, coordinates, and a picture."""
     from kempe.commands import info as command
     from kempe.commands.subject import subject
 
-    found = subject(x)
+    found = subject(x, floating)
     seen = command.info(found, folder or found.folder)
     if as_json:
         _print_json(command.as_json(seen))
@@ -89,6 +95,7 @@ def run(
     output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
     limits: Annotated[str | None, typer.Option(help="Joint limits: stops, locks, events or ignore.")] = None,
     singular: Annotated[str | None, typer.Option(help="At singular poses: stop or cross.")] = None,
+    floating: Floating = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -101,7 +108,7 @@ def run(
     from kempe.commands import run as command
     from kempe.commands.subject import subject
 
-    found = subject(x)
+    found = subject(x, floating)
     given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
     given["singular"] = singular
     options = tuple((name, value) for name, value in given.items() if value is not None)
@@ -121,12 +128,12 @@ def run(
 
 
 @app.command()
-def counts(x: Name, as_json: Json = False) -> None:
+def counts(x: Name, floating: Floating = None, as_json: Json = False) -> None:
     """Operations of every function of a mechanism."""
     from kempe.commands import counts as command
     from kempe.commands.subject import subject
 
-    found = subject(x)
+    found = subject(x, floating)
     numbers = command.counts(found)
     if as_json:
         _print_json(numbers)
@@ -138,13 +145,14 @@ def counts(x: Name, as_json: Json = False) -> None:
 def convert(
     x: Name,
     target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending says the format.")],
+    floating: Floating = None,
     as_json: Json = False,
 ) -> None:
     """Write a mechanism as another file: YAML, URDF or MJCF; what is not used or cannot be said is listed."""
     from kempe.commands import convert as command
     from kempe.commands.subject import subject
 
-    done = command.convert(subject(x), target)
+    done = command.convert(subject(x, floating), target)
     if as_json:
         _print_json(command.as_json(done))
         return

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import kempe as kp
+from kempe.cli import app
 from kempe.commands.run import assignments
-from kempe.errors import StateError
+from kempe.errors import FileError, StateError
 
 
 def run(*arguments, cwd: Path, rc: int = 0) -> subprocess.CompletedProcess:
@@ -281,6 +283,17 @@ def test_a_robot_is_converted_and_looked_at(folder):
     done = json.loads(run("convert", "four-bar", "four-bar.urdf", "--json", cwd=folder).stdout)
     assert [note.split()[0] for note in done["not written"]] == ["gravity", "markers"]
     assert {joint.name for joint in kp.load(folder / "four-bar.urdf").joints} == {"A", "B", "C", "D"}
+
+
+def test_a_robot_that_floats(folder):
+    base = ARM.split("\n", 1)[1].split("<joint")[0].replace('"bar"', '"base"')
+    (folder / "loose.urdf").write_text(ARM.replace('<link name="base"/>', base))
+    run("convert", "loose.urdf", "loose.yaml", "--floating", cwd=folder)
+    assert [joint.type.name for joint in kp.load(folder / "loose.yaml").joints] == ["free", "revolute"]
+    for command in (["info", "puma"], ["run", "puma"], ["counts", "puma"], ["convert", "puma", "puma.yaml"]):
+        refused = CliRunner().invoke(app, [*command, "--floating"]).exception
+        assert isinstance(refused, FileError)
+        assert "'puma' is of the gallery; --floating and --welded are for" in str(refused)
 
 
 def test_hostile_robots_are_one_sentence(folder):

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from kempe.analyze.given import given
+from kempe.analyze.given import Given, given
 from kempe.analyze.kinematics import accelerations, place, velocities
 from kempe.compiler.compose import Composer
 from kempe.compiler.kernel import Kernel
+from kempe.compiler.program import Program
+from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
 from kempe.dynamics import closure
 from kempe.dynamics.kinematics import rates
@@ -49,6 +51,12 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
     matrix = np.vstack([model.closure(near.q)[1], known.matrix(near.q, model.nv)])
     rows, columns = _pivots(matrix[:, free], len(free))
     order = free[columns]
+    program = recalled(lambda: _program(model, names, known, rows, order), "close", model.equations, names, rows, order)
+    return Closer(model, names, Kernel(program))
+
+
+def _program(model: Model, names: tuple[str, ...], known: Given, rows: np.ndarray, order: np.ndarray) -> Program:
+    """Newton's method, then velocities and accelerations, by these pivots; what is known follows from the names."""
     tree_x, measured_x = known.order[: known.tree], known.order[known.tree :]
     size, sizes = model.equations.closure_size, {"q": model.nq, "x": len(names)}
     tree = model.equations.constant_tree
@@ -104,7 +112,7 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
     v, a, left = composer.call(rest, q, x, xdot, xddot)
     for name, slots in (("q_closed", q), ("v", v), ("a", a), ("left", left)):
         composer.output(name, slots)
-    return Closer(model, names, Kernel(composer.program()))
+    return composer.program()
 
 
 def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -45,10 +45,11 @@ def directory() -> Path | None:
 
 
 @cache
-def fingerprint() -> str:
-    """A hash of the compiler's own source: another compiler never reads this one's objects."""
+def fingerprint(folder: Path = Path(__file__).parent) -> str:
+    """A hash of all source below a folder, the compiler's own unless said otherwise: another compiler never reads this
+    one's entries."""
     total = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         total.update(path.read_bytes())
     return total.hexdigest()
 
@@ -60,14 +61,24 @@ def key(*parts: str) -> str:
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
     """The object called `name`: from the disk if it is there and whole, else made, and kept if that works."""
+    image = found(name)
+    if image is None:
+        image = make()
+        keep(name, image)
+    return image
+
+
+def found(name: str) -> bytes | None:
+    """What is kept as `name`, if it is there and whole."""
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home directory can be found
-        kept = _read(name)
-        if kept is not None:
-            return kept
-    image = make()
+        return _read(name)
+    return None
+
+
+def keep(name: str, image: bytes) -> None:
+    """Keeps an entry, if that works."""
     with contextlib.suppress(OSError, RuntimeError):
         _write(name, image)
-    return image
 
 
 def _checksum(name: str, image: bytes) -> bytes:

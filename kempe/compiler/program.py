@@ -255,7 +255,7 @@ class Program(_Content):
                 raise ProgramError(f"{where}: a slot lies outside the workspace")
         # Row i may read what rows before it wrote: give every slot the row that writes it.
         row_of = np.where(written, -1, call.repeat)
-        if written[call.writes].any() or len(np.unique(call.writes)) != call.writes.size:
+        if written[call.writes].any() or (np.diff(np.sort(call.writes, axis=None)) == 0).any():
             raise ProgramError(f"{where}: a slot is written twice")
         row_of[call.writes] = np.arange(call.repeat)[:, None]
         if (row_of[call.reads] >= np.arange(call.repeat)[:, None]).any():

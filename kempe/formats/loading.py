@@ -7,7 +7,6 @@ from kempe.formats import urdf
 from kempe.formats.mjcf import reading as mjcf
 from kempe.formats.sdf import reading as sdf
 from kempe.formats.xml import Element, read_xml
-from kempe.mechanism import files
 from kempe.mechanism.mechanism import Mechanism
 
 READERS = {"robot": urdf.read, "mujoco": mjcf.read, "sdf": sdf.read}  # by the tag of the top element
@@ -30,6 +29,8 @@ def load(path: str | Path, floating: bool | None = None) -> Mechanism:
         raise FileError(
             f"{path}: floating is for URDF and SDFormat files; in YAML, give the body a free joint to the ground"
         )
+    from kempe.mechanism import files  # loads a reader of YAML, which nothing else takes
+
     return files.load(path)
 
 

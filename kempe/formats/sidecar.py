@@ -12,14 +12,16 @@ zero; or one origin for each link in that link's own frame, [x, y, z] or {xyz: .
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kempe.errors import FileError
 from kempe.formats.poses import Pose, rotation_of
 from kempe.formats.xml import HUGE, LARGEST
-from kempe.mechanism.files import Document, Where
+
+if TYPE_CHECKING:
+    from kempe.mechanism.files import Document, Where
 
 SIDECAR = "loop_closures.yaml"
 MOST = 1000  # closures
@@ -30,7 +32,7 @@ FIELDS = ("name", "type", "link_a", "link_b", "point", "axis", "origin_a", "orig
 class Closure:
     """One loop: the frames are in the root link's frame (both the same), or each in its own link's."""
 
-    where: Where
+    where: "Where"
     name: str
     type: str
     links: tuple[str, str]
@@ -43,12 +45,12 @@ class Closure:
 class Sidecar:
     """What the file beside a URDF file says; nothing where there is none."""
 
-    document: Document | None = None
+    document: "Document | None" = None
     closures: tuple[Closure, ...] = ()
     independent: frozenset[str] = frozenset()
     dependent: frozenset[str] = frozenset()
 
-    def error(self, where: Where, what: str) -> FileError:
+    def error(self, where: "Where", what: str) -> FileError:
         """A complaint about one of its entries."""
         assert self.document is not None  # only what it holds can be complained of
         return self.document.error(where, what)
@@ -63,6 +65,8 @@ def beside(path: Path) -> Sidecar:
 
 
 def _read(path: Path) -> Sidecar:
+    from kempe.mechanism.files import Document  # it loads a reader of YAML, and most robots have no such file
+
     try:
         with open(path, "rb") as stream:
             content = stream.read(LARGEST // 64 + 1)  # a thousandth of a mechanism
@@ -83,7 +87,7 @@ def _read(path: Path) -> Sidecar:
     )
 
 
-def _closure(document: Document, entry: Any, where: Where) -> Closure:
+def _closure(document: "Document", entry: Any, where: "Where") -> Closure:
     entry = _fields(document, entry, where, FIELDS)
     for name in ("link_a", "link_b"):
         if name not in entry:
@@ -103,7 +107,7 @@ def _closure(document: Document, entry: Any, where: Where) -> Closure:
     )
 
 
-def _pose(document: Document, value: Any, where: Where) -> Pose:
+def _pose(document: "Document", value: Any, where: "Where") -> Pose:
     if not isinstance(value, dict):
         value = {"xyz": value}
     value = _fields(document, value, where, ("xyz", "rpy"))
@@ -111,7 +115,7 @@ def _pose(document: Document, value: Any, where: Where) -> Pose:
     return Pose(rotation_of(*angles.tolist()), position)
 
 
-def _fields(document: Document, value: Any, where: Where, known: tuple[str, ...]) -> dict:
+def _fields(document: "Document", value: Any, where: "Where", known: tuple[str, ...]) -> dict:
     if not isinstance(value, dict):
         raise document.error(where, f"should hold named entries, not {str(value)[:60]!r}")
     for name in value:
@@ -120,14 +124,14 @@ def _fields(document: Document, value: Any, where: Where, known: tuple[str, ...]
     return value
 
 
-def _list(document: Document, data: dict, name: str) -> list:
+def _list(document: "Document", data: dict, name: str) -> list:
     value = data.get(name) or []
     if not isinstance(value, list):
         raise document.error((name,), f"should be a list, not {str(value)[:60]!r}")
     return value
 
 
-def _numbers(document: Document, value: Any, where: Where) -> np.ndarray:
+def _numbers(document: "Document", value: Any, where: "Where") -> np.ndarray:
     given = list(value) if isinstance(value, (list, tuple)) else []
     if len(given) != 3 or any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in given):
         raise document.error(where, f"takes three numbers, not {str(value)[:60]!r}")

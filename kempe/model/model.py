@@ -16,6 +16,7 @@ from kempe.check import check
 from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
+from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
 from kempe.dynamics.equations import CLOSED, FORMULATIONS, OPEN, Equations
 from kempe.dynamics.function import Function
@@ -244,9 +245,10 @@ class Model(Dynamics):
     def program(self, name: str) -> Program:
         """A function of this model as a program."""
         described = self.equations.functions().get(name)
+        if described is None and not (name in loop_blocks.FUNCTIONS and loop_blocks.repeats(self.equations)):
+            raise StateError(f"there is no function {name!r}; there are {', '.join(self.equations.functions())}")
         equations = self.chosen if described is not None and described.chosen else self.equations
-        repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
-        return repeated or self._traced(self.casadi(name), self.equations.functions()[name])
+        return recalled(lambda: _program(equations, name), equations, name)
 
     def kernel(self, name: str) -> Kernel:
         """A function of this model as native code."""
@@ -254,18 +256,16 @@ class Model(Dynamics):
             self._kernels[name] = Kernel(self.program(name))
         return self._kernels[name]
 
-    def _traced(self, function: ca.Function, described: Function) -> Program:
-        sizes = zip(described.outputs, described.kinds, strict=True)
-        shapes = {n: () if kind == "scalar" else function.size_out(n) for n, kind in sizes if kind != "vector"}
-        return trace(function, outputs=shapes)
-
     def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
         """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
         marker = self._marker(marker)
         kernels = self._marker_kernels.setdefault(marker, {})
         if name not in kernels:
-            described = self.equations.marker_functions(self._own(marker))[name]
-            kernels[name] = Kernel(self._traced(self.equations.casadi(name, described), described))
+            equations, own = self.equations, self._own(marker)
+            program = recalled(
+                lambda: _traced(equations, name, equations.marker_functions(own)[name]), equations, own, name
+            )
+            kernels[name] = Kernel(program)
         return kernels[name]
 
     def _marker(self, marker: Marker | Body | str) -> Marker:
@@ -365,6 +365,18 @@ class Model(Dynamics):
 
     def __repr__(self) -> str:
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {self.formulation})"
+
+
+def _program(equations: Equations, name: str) -> Program:
+    """A function of these equations, in repeated blocks where they serve."""
+    repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
+    return repeated or _traced(equations, name, equations.functions()[name])
+
+
+def _traced(equations: Equations, name: str, described: Function) -> Program:
+    function, sizes = equations.casadi(name, described), zip(described.outputs, described.kinds, strict=True)
+    shapes = {n: () if kind == "scalar" else function.size_out(n) for n, kind in sizes if kind != "vector"}
+    return trace(function, outputs=shapes)
 
 
 def _again(equations: Equations, source: Mechanism, asked: str) -> Model:

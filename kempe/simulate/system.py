@@ -1,5 +1,6 @@
 """System: the right-hand side of a run as native code, with the torque law and the stops compiled into it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -7,6 +8,7 @@ import numpy as np
 
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
+from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
 from kempe.dynamics import loops, masked
@@ -67,12 +69,16 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
         curved, numeric = model.nq != model.nv, model.topology.constrained and choice is None
         equations = replace(model.equations, choice=choice, pull=setting.pull, scales=model.leg_scales)
         kept = (choice is not None or model.topology.is_masked) and setting.projected
-        projection = _projection(model, equations if kept else None) if curved or kept else None
+        closing = equations if kept else None
+        main = recalled(
+            lambda: _dense_program(model, setting) if numeric else _program(model, equations, setting),
+            *("system", numeric, equations, *_made_of(model, setting)),
+        )
         known[key] = System(
-            Kernel(_dense_program(model, setting) if numeric else _program(model, equations, setting)),
-            Kernel(projection) if projection is not None else None,
-            Kernel(_short(model, "rates", lambda q, v, p: {"qdot": _rates(model, q, v, p)})) if curved else None,
-            Kernel(_closure(model)) if numeric else None,
+            Kernel(main),
+            _short(model, "project", lambda: _projection(model, closing), closing) if curved or kept else None,
+            _short(model, "rates", lambda: _rates_program(model)) if curved else None,
+            _short(model, "closure", lambda: _closure(model)) if numeric else None,
             tuple(setting.law.states) if setting.law is not None else (),
             choice,
         )
@@ -112,6 +118,11 @@ def _shapes(model: Model, width: int, states: int) -> dict:
 def _system_shapes(model: Model, setting: Setting) -> dict:
     shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
     return {**shapes, "c": model.pivot_count + len(model.limited)}
+
+
+def _made_of(model: Model, setting: Setting) -> tuple:
+    """All that the programs of a setting are made of; what else laws may ask a model for follows from its equations."""
+    return model.equations, setting, _system_shapes(model, setting)
 
 
 def efforts_of(model: Model, setting: Setting):
@@ -229,7 +240,7 @@ def variation(model: Model, setting: Setting) -> Kernel:
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
-        known[key] = Kernel(_variation(model, key))
+        known[key] = Kernel(recalled(lambda: _variation(model, key), "variation", *_made_of(model, key)))
     return known[key]
 
 
@@ -265,7 +276,11 @@ def _closure(model: Model) -> Program:
         jacobian = loops.jacobian(tree, q_, frames(tree, q_, np.zeros(model.nv)), equations.closure_size)
         return {"phi": to_sx(loops.phi(tree, q_, equations.closure_size)), "J": to_sx(array(jacobian.ravel()))}
 
-    return _short(model, "closure", closure)
+    return trace(closure, _state_shapes(model), name="closure")
+
+
+def _rates_program(model: Model) -> Program:
+    return trace(lambda q, v, p: {"qdot": _rates(model, q, v, p)}, _state_shapes(model), name="rates")
 
 
 def _projection(model: Model, closing: Equations | None) -> Program:
@@ -279,9 +294,13 @@ def _projection(model: Model, closing: Equations | None) -> Program:
         return {"q_out": to_sx(found[0]), "v_out": to_sx(found[1]), "left": found[2]}
 
     repeated = None if closing is None else blocks.program(closing, "project", unused="p")
-    shapes = {"q": model.nq, "v": model.nv, "p": len(model.p)}
-    return repeated or trace(project, shapes, {"left": ()}, name="project")
+    return repeated or trace(project, _state_shapes(model), {"left": ()}, name="project")
 
 
-def _short(model: Model, name: str, function) -> Program:
-    return trace(function, {"q": model.nq, "v": model.nv, "p": len(model.p)}, name=name)
+def _state_shapes(model: Model) -> dict:
+    return {"q": model.nq, "v": model.nv, "p": len(model.p)}
+
+
+def _short(model: Model, name: str, make: Callable[[], Program], *made_of) -> Kernel:
+    """Of q, v and p alone."""
+    return Kernel(recalled(make, name, model.equations, *made_of))

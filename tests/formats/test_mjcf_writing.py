@@ -206,7 +206,7 @@ def test_a_body_without_mass_between_joints_is_no_body_of_the_file():
     assert notes == ["cross: no mass and nothing on it but joints, which stand on the next body: its name is lost"]
     found = again(m)
     same_motion(m, {"A": 0.7, "B": -0.4}, found)
-    assert again(found).mechanism.bodies[0].name == found.bodies[0].name == "arm before joint 2"
+    assert again(found).bodies[0].name == found.bodies[0].name == "arm before joint 2"
 
 
 # ---- couplings ---------------------------------------------------------------------------------------------------

@@ -5,9 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from kempe.dynamics.equations import Equations
 from kempe.errors import MechanismError
-from kempe.mechanism.bodies import Hub, PointMass
+from kempe.mechanism.bodies import Hub, Lump, Part, PointMass
+from kempe.mechanism.given import tensor_entries
 from kempe.mechanism.mechanism import Mechanism
+from kempe.topology.spanning import topology
+from tests.direct import Direct
 from tests.dynamics.test_counts import puma
 from tests.mechanisms import random_tree
 
@@ -50,7 +54,6 @@ def test_everything_at_once():
         "must not be empty or contain a dot",
         "length: is nan",
         "ball.mass: is -1",
-        "'bad': its principal moments 1, 1, 3 kg m^2 break the triangle inequality",
         "joint 'A': its axis is zero",
         "its lower limit 2 is above its upper limit 1",
         "nothing connects rod, bad, , loose, box, flat, 1e5, ball to the ground",
@@ -63,7 +66,9 @@ def test_everything_at_once():
         "'1e5': the name looks like a number",
     ):
         assert part in words
-    with pytest.raises(MechanismError, match=r"the name is used 2 times.*break the triangle inequality"):
+    (warning,) = said(m, "warning")
+    assert "'bad': its principal moments 1, 1, 3 kg m^2 break the triangle inequality by 1: no real body" in warning
+    with pytest.raises(MechanismError, match=r"the name is used 2 times.*encloses no area"):
         m.compile()
 
 
@@ -73,11 +78,47 @@ def test_hub_inertias_may_break_the_triangle_inequality():
     assert m.check()
 
 
-def test_negative_principal_moment():
+def on_a_hinge(axis, inertia, **options) -> Mechanism:
     m = pendulum()
-    b = m.body("b", 1.0, inertia=[[1, 0, 0], [0, 1, 3], [0, 3, 1]])
-    m.revolute("B", m.ground.at(), b.at())
-    assert any("negative principal moment" in s for s in said(m))
+    m.revolute("B", m.bodies[0].end, m.body("b", 1.0, inertia=inertia).at(), axis=axis, **options)
+    return m
+
+
+NEGATIVE = [[1, 0, 0], [0, 1, 3], [0, 3, 1]]  # principal moments -2, 1, 4, the first about (0, 1, -1)
+
+
+def test_moments_that_no_body_has_are_a_warning_where_the_inertia_matrix_is_sound():
+    for inertia, words in (((1, 1, 3), "1, 1, 3 kg m^2 break"), (NEGATIVE, "-2, 1, 4 kg m^2 one is negative")):
+        m = on_a_hinge((0, 0, 1), inertia)
+        assert m.check()
+        (warning,) = said(m, "warning")
+        assert words in warning
+        assert "body 'b'" in warning
+        with pytest.warns(UserWarning, match="no real body has them"):
+            m.compile()
+
+
+def test_a_joint_that_meets_a_negative_inertia_is_named():
+    m = on_a_hinge((0, 1, -1), NEGATIVE)
+    assert "joint B meets a negative inertia" in said(m)[0]
+    with pytest.raises(MechanismError, match=r"joint B meets .*give the bodies their true inertia"):
+        m.compile()
+    assert on_a_hinge((0, 1, -1), NEGATIVE, armature=20.0).check()
+    assert not on_a_hinge((0, 1, -1), (1.0, 1.0, 1.0), armature=-1.1).check()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_sound_has_an_inertia_matrix_that_is_positive(seed):
+    """And what has none is not sound: by the eigenvalues of the matrix, at one of the states that are looked at."""
+    rng = np.random.default_rng(seed)
+    m = random_tree(seed, 5, passive=True)
+    for body in m.bodies:
+        if rng.random() < 0.5:
+            entries = rng.normal(size=(3, 3)) * 0.5
+            body.parts[0] = Part("", Lump(rng.uniform(0, 2), (0.1, 0.0, 0.2), tensor_entries(entries + entries.T, "")))
+    model = Direct(Equations(topology(m), (), "udu"), m)
+    least = np.linalg.eigvalsh(model.kernel("mass_matrix")(model.random_state(0).q))[0]
+    assert least > 0 or not m.check()
 
 
 def test_names_of_different_parts_must_differ():
@@ -176,12 +217,55 @@ def test_negative_damping_is_a_warning():
     assert said(pendulum(damping=-1.0), "warning") == ["joint 'A': its damping is negative: it adds energy"]
 
 
+def mimicking(mass: float, **coefficients) -> Mechanism:
+    """A hand on an arm and two fingers without mass on the hand, which turn with it or with the arm."""
+    m = pendulum()
+    before = m.bodies[0].end
+    for name, weight in (("hand", mass), ("thumb", 0.0), ("finger", 0.0)):
+        body = m.body(f"{name} link", weight, inertia=(weight / 10,) * 3)
+        m.revolute(name, before, body.at())
+        before = m.bodies[1].at(0.1, 0.0)
+    m.couple("one", {"thumb": 1.0, **coefficients})
+    m.couple("two", {"finger": 1.0, "thumb": 1.0})
+    m.couple("again", {"finger": 2.0, "thumb": 2.0})
+    return m
+
+
+class TestCouplings:
+    def test_joints_without_inertia_may_follow_others_that_have_it(self):
+        assert mimicking(1.0, hand=-1.0).check()
+        assert mimicking(0.1, A=-0.5, hand=2.0).check()
+
+    def test_but_not_each_other(self):
+        (error,) = said(mimicking(0.0, hand=-1.0))
+        assert "joint hand, thumb, finger can move against no inertia at all" in error
+
+    @pytest.mark.parametrize("seed", [0, 4, 5, 6, 15, 17, 19, 20])
+    def test_what_is_sound_is_positive_wherever_couplings_let_it_move(self, seed):
+        """By eigenvalues on the null space of the couplings' rows: some vanish, some are negative, some positive."""
+        rng = np.random.default_rng(seed)
+        m = random_tree(seed, 5, ("revolute", "prismatic"))
+        for k in rng.permutation(5)[:3]:
+            m.bodies[k].parts[0] = Part("", Lump(0.0, tensor=tuple(rng.normal(size=6) * rng.choice([0.0, 0.01]))))
+        rows = np.zeros((2, 5))
+        rows[0, [0, 3]], rows[1, [1, 3, 4]] = rng.normal(size=2), rng.normal(size=3)
+        for k, row in enumerate(rows):
+            m.couple(f"tie{k}", {f"joint{j}": row[j] for j in np.flatnonzero(row)})
+        found = topology(m)
+        order = [int(t.joint.name[5:]) for t in found.tree]
+        model = Direct(Equations(found, (), "partition"), m)
+        mass = model.kernel("mass_matrix")(model.random_state(0).q)
+        allowed = np.linalg.svd(rows[:, order])[2][2:]
+        assert bool(m.check()) == (np.linalg.eigvalsh(allowed @ mass @ allowed.T)[0] > 1e-9)
+
+
 class TestFreeSpin:
     def test_a_thin_rod_on_a_ball_joint(self):
         m = Mechanism("m")
         rod = m.rod("rod", 1.0, 1.0)
         m.spherical("ball", m.ground.at(), rod.start)
         assert "joint ball can move against no inertia at all" in said(m)[0]
+        assert "the joint an armature, or fix it" in said(m)[0]
 
     def test_a_thick_rod_does_not(self):
         m = Mechanism("m")
