@@ -5,12 +5,17 @@ Problem. Find q with phi(q) = 0 and some coordinates given, of joints in the tre
 Must. Closed to rounding, never by a false solution (an axis turned around, half a turn of a weld). The same question
 has the same answer. Where there is none, say which loop stays open, by how much, and which value is out of reach.
 
+Numbers of files are rounded, and constraints that repeat others then contradict them by a little: where nothing closes
+to rounding, but to a ten-millionth of the size, that is given with a warning. So are bodies as they are drawn, where
+that is beyond limits and nothing within them closes.
+
 Should. Stay near what was asked for; find all branches.
 
 Discussion. Levenberg and Marquardt's method on the free velocities, from the nearest start first, then from others
 spread over all coordinates. Redundant rows do no harm: steps are those of least length.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,6 +30,7 @@ from kempe.model.model import Model
 from kempe.model.state import State
 
 CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
+NEARLY = 1e-7  # the same of one that is as closed as rounded numbers let it be
 ITERATIONS = 80
 STARTS = 64
 DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
@@ -73,23 +79,42 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
         labels = ", ".join(found.label for found in assemblies(model, values)) or "none"
         raise NotClosed(f"there is no assembly {branch!r} with these values; found were: {labels}")
     signs = _signs(model, branch)
-    best = None
+    best = fit = task.q, np.inf  # of all, and of those that keep limits, on the branch that is asked for
     for start in islice(_starts(model, task), STARTS):
         q, gap = solve(model, task, start)
         q = _unwound(model, q, task.q)
-        if gap <= CLOSED and _keeps_limits(model, task, q) and _as_asked(model, q, signs):
-            return _moving(model, q, rates)
-        if best is None or gap < best[1]:
-            best = q, gap
-    assert best is not None
-    if best[1] <= CLOSED and not signs:
-        found = [limit for limit in model.limits if not limit.low <= best[0][limit.q] <= limit.high]
-        beyond = ", ".join(f"{x.name} = {best[0][x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found)
-        raise NotClosed(f"the loops close only beyond limits, as with {beyond or 'other joints'}")
-    if best[1] <= CLOSED:
+        best = min(best, (q, gap), key=lambda found: found[1])
+        if gap < fit[1] and _keeps_limits(model, task, q) and _as_asked(model, q, signs):
+            fit = q, gap
+        if fit[1] <= CLOSED:
+            return _moving(model, fit[0], rates)
+    drawn = model.neutral()
+    if not values and near is None and not signs and _gap(model, drawn) <= CLOSED:
+        warnings.warn(f"{model.mechanism.name!r} is drawn beyond limits, with {_beyond(model, drawn)}", stacklevel=3)
+        return _moving(model, drawn, rates)
+    if fit[1] <= NEARLY:
+        gap = fit[1] * model.equations.closure_size
+        what = "as where numbers are rounded: constraints that repeat others contradict them by that much"
+        warnings.warn(f"the loops of {model.mechanism.name!r} close to {gap:.2g} m only, {what}", stacklevel=3)
+        return _moving(model, fit[0], rates)
+    if best[1] <= NEARLY and not signs:
+        raise NotClosed(f"the loops close only beyond limits, as with {_beyond(model, best[0])}")
+    if best[1] <= NEARLY:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
         raise NotClosed(f"the loops close, but on no branch with {wanted}; assemblies(...) lists those there are")
     raise NotClosed(_why_not(model, task, best[0]))
+
+
+def _gap(model: Model, q: np.ndarray) -> float:
+    """The largest residual at a state; infinite where loops are closed the wrong way."""
+    phi, _, upright = closure_at(model, q)
+    return float(np.abs(phi).max(initial=0.0)) if (upright > 0).all() else np.inf
+
+
+def _beyond(model: Model, q: np.ndarray) -> str:
+    """Joints that are beyond their limits."""
+    found = [limit for limit in model.limits if not limit.low <= q[limit.q] <= limit.high]
+    return ", ".join(f"{x.name} = {q[x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found) or "other joints"
 
 
 def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assembly, ...]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import kempe as kp
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.linkages import stephenson
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
@@ -153,3 +154,37 @@ def test_states_show_joints_that_were_cut():
     model = four_bar().compile()
     state = model.assemble({"A": 1.0}, rates={"A": 1.0})
     assert f"<td>C</td><td>{state['C']:.6g}</td><td>{state.rate('C'):.6g}</td>" in state._repr_html_()
+
+
+def test_rounded_numbers_close_as_far_as_they_can():
+    """A pin that is out of the plane by 1e-8 m: hinges that say so three times over contradict each other."""
+    m = kp.Mechanism("rounded", gravity=(0, -9.81, 0))
+    a, b, c = m.rod("a", 0.3, 1.0), m.rod("b", 1.0, 5.0), m.rod("c", 0.6, 3.0)
+    m.revolute("A", m.ground.at(0, 0), a.start)
+    m.revolute("B", a.end, b.start)
+    m.revolute("C", b.end, c.end)
+    m.revolute("D", m.ground.at(1, 0, 1e-8), c.start)
+    model = m.compile()
+    with pytest.warns(UserWarning, match=r"'rounded' close to .*e-0[89] m only, as where numbers are rounded"):
+        state = model.assemble({"A": 0.7}, rates={"A": 2.0})
+    assert 1e-10 < np.abs(model.residual(state.q)).max() < 1.1e-8
+    run = model.simulate(state, 0.5)
+    assert run.outcome.finished
+    assert run.closure.max() < 1.1e-8
+    assert np.ptp(run.energy.total) < 1e-5
+
+
+def test_what_is_drawn_beyond_limits_can_still_begin_there():
+    """As files of robots have it: closed where all joints are at zero, with limits that leave zero out."""
+    m = kp.Mechanism("drawn", gravity=(0, -9.81, 0))
+    a, b, c = m.rod("a", 1.0, 1.0), m.rod("b", 1.0, 1.0), m.rod("c", 1.0, 1.0)
+    m.revolute("A", m.ground.at(0, 0, rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]]), a.start, limits=(2.5, 2.6))
+    m.revolute("B", a.end, b.at(0, 0, rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]]))
+    m.revolute("C", b.end, c.end)
+    m.revolute("D", m.ground.at(1, 0, rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]]), c.start, limits=(-0.1, 0.1))
+    model = m.compile()
+    with pytest.warns(UserWarning, match=r"'drawn' is drawn beyond limits, with A = 0 \(limits 2\.5 to 2\.6\)"):
+        state = model.assemble()
+    assert not state.q.any()
+    with pytest.raises(NotClosed, match="the loops close only beyond limits"):
+        model.assemble(near={"A": 0.2})
