@@ -6,7 +6,7 @@ special poses, and held against that at open states; where the two differ, steps
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED, Task, solve
+from kempe.analyze.assembly import CLOSED, NEARLY, Task, solve
 from kempe.analyze.matrices import allowed, closure_at, rank_of
 from kempe.model.model import Model
 from kempe.topology.alike import alike, groups
@@ -84,15 +84,14 @@ def assembled_samples(model: Model) -> list[np.ndarray]:
         return [model.random_state(seed).q for seed in range(SAMPLES)]
     if "assembled samples" not in model.compiled:
         found: list[np.ndarray] = []
+        nearly: list[np.ndarray] = []  # as closed as rounded numbers let them be
         for seed in range(20 * SAMPLES):
             q, gap = _sampled(model, seed)
-            if gap <= CLOSED:
-                found.append(q)
-            if len(found) == (FEW if model.loops_repeat else SAMPLES):
+            if gap <= NEARLY:
+                (found if gap <= CLOSED else nearly).append(q)
+            if len(found or nearly) == (FEW if model.loops_repeat else SAMPLES):
                 break
-        if not found:
-            found = [model.assemble().q]  # or it says why there is none
-        model.compiled["assembled samples"] = found
+        model.compiled["assembled samples"] = found or nearly or [model.assemble().q]  # or it says why there is none
     return model.compiled["assembled samples"]
 
 
