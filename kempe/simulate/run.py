@@ -23,7 +23,7 @@ from kempe.simulate.locks import pressed
 from kempe.simulate.plan import Journal, Plan, Point
 from kempe.simulate.progress import Progress
 from kempe.simulate.rows import joined_rows, settled
-from kempe.simulate.stops import Stops, limit_met
+from kempe.simulate.stops import Stops, limit_met, out_of_reach
 from kempe.simulate.stretch import Stretch
 from kempe.simulate.structures import Structures
 from kempe.simulate.switches import Switch, check_switches, timetable
@@ -62,6 +62,7 @@ def simulate(
     if singular not in ("stop", "cross"):
         raise StateError(f"singular is {singular!r}; it takes 'stop' or 'cross'")
     stops, watched = limits_of(model, limits)
+    stops = None if stops is None else out_of_reach(model, stops, state.q)
     watched += [events] if isinstance(events, Event) else list(events)
     given = (switches,) if isinstance(switches, Switch) else tuple(switches)
     check_switches(model, given)

@@ -1,6 +1,7 @@
 """Joint limits in a run: as smooth stops that push back, or as events that end it."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from math import inf, pi
 
 import casadi as ca
@@ -12,6 +13,7 @@ from kempe.simulate.events import Event
 
 FREQUENCY = 25.0  # Hz at which a joint would swing on a stop that is left to us
 WIDTH = 1e-3  # of the way between the limits, over which such a stop begins
+FAR = 0.1  # of that way; a stop does not push what begins further beyond it
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,13 @@ class Stops:
     stiffness k [N m/rad, N/m]: where left out, such that the joint, with all nearer to the ground held, would swing on
     the stop at 25 Hz or faster; damping c [s/rad,
     s/m] takes energy out of an impact in proportion to its speed; width w [rad, m]: a thousandth of the way between the
-    limits where left out.
+    limits where left out. without: freedoms that have none.
     """
 
     stiffness: float | None = None
     damping: float = 1.0
     width: float | None = None
+    without: tuple[str, ...] = ()
 
     def __post_init__(self):
         for name in ("stiffness", "damping", "width"):
@@ -43,6 +46,9 @@ def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX
     found = []
     for number, at in enumerate(model.limits):
         total = ca.SX(0.0)
+        if at.name in stops.without:
+            found.append(total)
+            continue
         span = at.high - at.low
         width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
         stiffness = inertias[number] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
@@ -55,6 +61,23 @@ def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX
                 total -= sign * push
         found.append(total)
     return found
+
+
+def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
+    """The stops of a run that begins at q: without those that it begins far beyond, which would shoot the joint back.
+    Files have such limits where bodies are drawn in another pose than joints are measured from."""
+    far = []
+    for at in model.limits:
+        span = at.high - at.low
+        if max(at.low - q[at.q], q[at.q] - at.high) > FAR * (span if span < inf else 1.0):
+            far.append(at.name)
+    if far:
+        warnings.warn(
+            f"the run begins far beyond the limits of {', '.join(far)}, so that these are left out; begin within them, "
+            "or give limits='ignore'",
+            stacklevel=4,
+        )
+    return replace(stops, without=(*stops.without, *far))
 
 
 def no_events(limits: str | Stops) -> Stops | None:

@@ -214,6 +214,14 @@ class TestLimits:
         run = model.simulate(model.state(rates={"rail": 2.0}), 3.0, limits="ignore")
         assert run["rail"][-1] == pytest.approx(6.0)
 
+    def test_what_begins_far_beyond_a_limit_is_not_shot_back(self):
+        model = self.crane().compile()
+        with pytest.warns(UserWarning, match="begins far beyond the limits of rail, so that these are left out"):
+            run = model.simulate(model.state({"rail": 0.8}), 1.0)
+        assert run["rail"][-1] == pytest.approx(0.8)
+        run = model.simulate(model.state({"rail": 0.52}), 1.0)  # a little beyond
+        assert run["rail"][-1] < 0.5
+
     def test_one_sided_limits(self):
         model = slider(limits=(-np.inf, 0.5)).compile()
         run = model.simulate(model.state(rates={"rail": 2.0}), 3.0)
