@@ -15,7 +15,8 @@ from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import OPEN, Equations
+from kempe.dynamics.choose import way
+from kempe.dynamics.equations import OPEN
 from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
 from kempe.dynamics.partition import WAYS
 from kempe.errors import MechanismError
@@ -25,8 +26,6 @@ from kempe.model.model import Model
 CLOSED = ("generalized_efforts", "reduction", "residual", "closure", "loop_bias", "energy", "center_of_mass")
 FUNCTIONS = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
 
-MEASURED = (f"forward_dynamics, partition, {Equations.way}", "forward_dynamics, denoc")
-
 
 def counts(subject: Subject) -> dict[str, dict[str, int]]:
     """Operations by function: forward dynamics by every formulation for the mechanism, or every way of it, and
@@ -35,7 +34,11 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
         warnings.simplefilter("ignore")  # they are in `kempe info`
         model = subject.mechanism.compile()
         programs = _closed(model) if model.topology.constrained else _tree(subject.mechanism)
-    found = {}
+    found, own = {}, way(model.topology)
+    measured = {
+        "forward_dynamics, denoc",
+        f"forward_dynamics, {'clusters' if own == 'clusters' else f'partition, {own}'}",
+    }
     for name, program in programs.items():
         each = count(program)
         found[name] = {
@@ -46,7 +49,7 @@ def counts(subject: Subject) -> dict[str, dict[str, int]]:
             "other": each.other,
             "total": each.total,
         }
-        if model.topology.constrained and name in MEASURED:
+        if model.topology.constrained and name in measured:
             rest = np.zeros(model.nv)
             given = assembled_samples(model)[0], rest, rest, *([model.p] if model.p_names else [])
             found[name]["ns"] = round(1e9 * seconds(Kernel(program), *given))

@@ -58,7 +58,7 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     dependent = list(eq.choice.dependent)
     found = eq.eliminated(tree, q, v)
     w = found.w
-    a = partition.forward(tree, q, v, tau, found, eq.way)[0]
+    a = eq.partitioned(tree, q, v, tau, found)[0]
     lam = found.loops.solve_transposed((eq.inverse(tree, q, v, a) - tau)[dependent])
     first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, list(eq.choice.rows))
     (r1_q, r1_v, *r1_p), (r2_q, r2_v, *r2_p) = ([_grid(x) for x in part] for part in (first, second))

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import (
+    choose,
     closed,
     closure,
     clusters,
@@ -57,16 +58,16 @@ class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
     choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix, or "clusters", where
-    it has none, to compare with; pull [1/s]: how fast loops that drifted apart are drawn together (J. Baumgarte, 1972),
-    none where they are kept closed otherwise. `denoc` has the actuated joints for coordinates, with a choice of rows
-    that closes loops in these; scales: of its pivots.
+    it has none, as `choose` has it unless it is given; pull [1/s]: how fast loops that drifted apart are drawn together
+    (J. Baumgarte, 1972), none where they are kept closed otherwise. `denoc` has the actuated joints for coordinates,
+    with a choice of rows that closes loops in these; scales: of its pivots.
     """
 
     topology: Topology
     parameters: tuple[str, ...]
     formulation: str
     choice: partition.Choice | None = None
-    way: str = "composite"
+    way: str | None = None
     pull: float = 0.0
     scales: tuple[float, ...] = ()
 
@@ -113,11 +114,7 @@ class Equations:
         """Accelerations by the chosen formulation, and the pivots it divided by: of loops first, then of inertia."""
         if self.formulation == "partition":
             found = self.eliminated(tree, q, v)
-            if self.way == "clusters":
-                assert self.choice is not None
-                vdot, pivots = clusters.forward(tree, q, v, tau, found, self.choice.independent)
-            else:
-                vdot, pivots = partition.forward(tree, q, v, tau, found, self.way)
+            vdot, pivots = self.partitioned(tree, q, v, tau, found)
             return vdot, np.concatenate([found.loops.pivots, pivots])
         if self.formulation == "denoc":
             vdot, pivots, posture = denoc.forward(tree, q, v, tau, self.legs)
@@ -135,6 +132,14 @@ class Equations:
         if self.formulation == "cholesky":
             return recursions.cholesky(tree, q, v, tau, external)
         return recursions.udu(tree, q, v, tau, external, run)
+
+    def partitioned(self, tree: Tree, q, v, tau, found: partition.Reduction):
+        """Accelerations, and the pivots of the inertia, with W and g found."""
+        way = self.way or choose.way(self.topology)
+        if way != "clusters":
+            return partition.forward(tree, q, v, tau, found, way)
+        assert self.choice is not None
+        return clusters.forward(tree, q, v, tau, found, self.choice.independent)
 
     def reduced(self, tree: Tree, q, v=None) -> partition.Motion:
         """W and g of the generalized coordinates."""
