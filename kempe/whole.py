@@ -10,7 +10,11 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
     """Writes a file so that a process killed at any time leaves the old content or the new one; its path."""
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    except OSError as error:
+        error.filename = str(path)  # the name that was asked for
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

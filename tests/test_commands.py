@@ -285,6 +285,23 @@ def test_a_robot_is_converted_and_looked_at(folder):
     assert {joint.name for joint in kp.load(folder / "four-bar.urdf").joints} == {"A", "B", "C", "D"}
 
 
+HELD = """
+bodies: {a: {rod: {length: 1, mass: 1}}}
+joints: {A: {revolute: [ground, a], axis: [0, 1, 0]}}
+couplings: {brake: {of: {A: 2}, offset: 1}}
+"""
+
+
+def test_a_joint_that_a_coupling_holds(folder):
+    (folder / "held.yaml").write_text(HELD)
+    seen = json.loads(run("info", "held.yaml", "--json", cwd=folder).stdout)
+    assert (seen["couplings"], seen["freedom_by_rank"], seen["independent"]) == ({"brake": "2 A = 1"}, 0, [])
+    assert "1 joint, 0 loops, 1 coupling" in run("info", "held.yaml", cwd=folder).stdout
+    run("counts", "held.yaml", cwd=folder)
+    refused = run("convert", "held.yaml", "no/held.urdf", cwd=folder, rc=2).stderr
+    assert refused == "kempe: no/held.urdf: No such file or directory\n"
+
+
 def test_a_robot_that_floats(folder):
     base = ARM.split("\n", 1)[1].split("<joint")[0].replace('"bar"', '"base"')
     (folder / "loose.urdf").write_text(ARM.replace('<link name="base"/>', base))

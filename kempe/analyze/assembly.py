@@ -265,14 +265,16 @@ def _q_units(kind) -> tuple[str, ...]:
 
 
 def _unwound(model: Model, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The same state with angles less than half a turn from those of another."""
-    out = q.copy()
+    """The same state with angles less than half a turn from those of another; those that couplings hold count turns,
+    and stay."""
+    out, topology = q.copy(), model.topology
+    counted = {k for each in (*topology.couplings, *topology.sprung) for k in each.q}
     for t in model.topology.tree:
         kind = t.joint.type
         if len(kind.q_names) != len(kind.units) or kind is Helical:
             continue
         for k, unit in zip(range(t.q.start, t.q.stop), kind.units, strict=True):
-            if unit == "rad":
+            if unit == "rad" and k not in counted:
                 out[k] -= TURN * np.round((q[k] - near[k]) / TURN)
     return out
 

@@ -27,6 +27,7 @@ class Info:
     bodies: int
     joints: int
     loops: int
+    couplings: dict[str, str]
     freedom_by_rank: int | None
     freedom_by_gruebler: int
     actuators: int
@@ -60,7 +61,6 @@ def info(subject: Subject, folder: Path) -> Info:
     findings = mechanism.check()
     findings.raise_errors()
     found = mechanism.topology()
-    loops = len(found.loops)
     folder.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are among the findings
@@ -76,7 +76,8 @@ def info(subject: Subject, folder: Path) -> Info:
         picture=str(picture),
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
-        loops=loops,
+        loops=len(found.loops),
+        couplings={each.name: str(each) for each in mechanism.couplings},
         freedom_by_rank=moves.freedom if moves else None,
         freedom_by_gruebler=gruebler(model.topology),
         actuators=model.nu,
@@ -88,7 +89,7 @@ def info(subject: Subject, folder: Path) -> Info:
         subsystems=[list(part.bodies) for part in found.subsystems],
         formulation=model.formulation,
         why=model.why if moves else "nothing could be assembled to choose coordinates by",
-        independent=[model.v_names[k] for k in model.choice.independent] if loops and moves else [],
+        independent=[model.v_names[k] for k in model.choice.independent] if found.constrained and moves else [],
         q=list(model.q_names),
         v=list(model.v_names),
         u=list(model.u_names),
@@ -123,7 +124,8 @@ def show(found: Info, console: Console) -> None:
 def _lines(found: Info) -> list[tuple[str, str]]:
     rank = "unknown, it cannot be assembled" if found.freedom_by_rank is None else str(found.freedom_by_rank)
     redundant = "unknown" if found.redundant is None else ", ".join(found.redundant) or "none"
-    parts = _count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")
+    parts = [_count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")]
+    parts += [_count(len(found.couplings), "coupling")] * bool(found.couplings)
     lines = [
         ("picture", found.picture),
         ("parts", ", ".join(parts)),

@@ -122,8 +122,10 @@ def unit(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reducti
     """Column by column, from inverse dynamics for unit accelerations."""
     w = found.w
     b = w.T @ recursions.rnea(tree, q, v, found.g, external)
-    columns = [w.T @ recursions.rnea(tree, q, v, found.g + w[:, i], external) - b for i in range(w.shape[1])]
-    return np.stack(columns, axis=1), b - w.T @ tau
+    a = np.zeros((w.shape[1], w.shape[1]), dtype=object)
+    for i in range(w.shape[1]):
+        a[:, i] = w.T @ recursions.rnea(tree, q, v, found.g + w[:, i], external) - b
+    return a, b - w.T @ tau
 
 
 def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:

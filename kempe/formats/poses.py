@@ -39,12 +39,15 @@ def rotation_of(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def angles_of(rotation: np.ndarray) -> tuple[float, float, float]:
-    """Roll, pitch, yaw of a rotation; where pitch is a right angle they are not unique, and yaw is zero."""
+    """Roll, pitch, yaw of a rotation; where pitch is a right angle they are not unique, and yaw is zero.
+
+    Near there yaw has few digits. Roll is what is left of the rotation after that yaw, so that together they have all.
+    """
     r = rotation
     flat = hypot(r[0, 0], r[1, 0])
-    if flat < 1e-12:
-        return atan2(-r[1, 2], r[1, 1]), atan2(-r[2, 0], flat), 0.0
-    return atan2(r[2, 1], r[2, 2]), atan2(-r[2, 0], flat), atan2(r[1, 0], r[0, 0])
+    yaw = 0.0 if flat < 1e-12 else atan2(r[1, 0], r[0, 0])
+    c, s = cos(yaw), sin(yaw)
+    return atan2(s * r[0, 2] - c * r[1, 2], c * r[1, 1] - s * r[0, 1]), atan2(-r[2, 0], flat), yaw
 
 
 def turning(start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ class Names:
     """
 
     def __init__(self):
-        self.taken = {"ground"}
+        self.taken = {"ground", "gravity"}
 
     def new(self, element: Element, given: str, kind: str) -> str:
         """A name nobody has yet for an element's part; kind: link, joint, loop or load."""

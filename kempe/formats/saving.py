@@ -1,8 +1,9 @@
 """Mechanisms written to files of any format, known by their ending."""
 
+from math import isfinite
 from pathlib import Path
 
-from kempe.errors import FileError
+from kempe.errors import FileError, MechanismError
 from kempe.formats import urdf_writing
 from kempe.formats.mjcf import writing as mjcf_writing
 from kempe.mechanism import writing
@@ -27,6 +28,9 @@ def save(mechanism: Mechanism, path: str | Path) -> list[str]:
     path = Path(path)
     if path.suffix.lower() not in WRITERS:
         raise FileError(f"{path}: the ending says the format; give {', '.join(WRITERS)}")
+    for place, x in mechanism.parameters.items():
+        if not isfinite(x):
+            raise MechanismError(f"{mechanism.name!r} is not written: {place} is {x}; give a finite number")
     content, notes = WRITERS[path.suffix.lower()](mechanism)
     write_whole(path, content)
     return notes

@@ -18,7 +18,7 @@ LARGEST = 64 * 2**20  # bytes
 MOST = 200_000  # elements
 DEEPEST = 200  # levels
 HUGE = 1e150  # beyond it, squares are not finite
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # read in one way, so in linear time
 INFINITE = {"inf": inf, "+inf": inf, "-inf": -inf, "infinity": inf, "+infinity": inf, "-infinity": -inf}
 MISSING = object()
 

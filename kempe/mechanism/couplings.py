@@ -41,8 +41,9 @@ class Coupling:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of the coefficients, then of the offset."""
-        return (*(f"{self.name}.{term.name}" for term in self.terms), f"{self.name}.offset")
+        """Of the coefficients, then of the offset; of a joint that is called offset, it ends in coefficient."""
+        names = (f"{term.name}.coefficient" if term.name == "offset" else term.name for term in self.terms)
+        return (*(f"{self.name}.{name}" for name in names), f"{self.name}.offset")
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -73,6 +74,8 @@ def freedom_name(joint: "Joint", freedom: int) -> str:
 def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float], offset: float) -> Coupling:
     """Of joints that were written down already, each named once."""
     where = f"coupling {name!r}"
+    if name == "gravity":
+        raise MechanismError(f"{where}: gravity.x is a number of gravity itself; give it another name")
     if not isinstance(coefficients, Mapping) or len(coefficients) < 1:
         raise MechanismError(f"{where}: give coefficients by joint, such as {{'pinion': 0.05, 'rack': -1}}")
     freedoms = {freedom_name(j, k): (j, k) for j in mechanism.joints for k in range(len(j.type.v_names))}

@@ -36,6 +36,7 @@ from kempe.mechanism.solids import SOLIDS, MeshFile
 
 Where = tuple[str | int, ...]
 MOST = 100_000  # entries; aliases can make a short file a long one
+LARGEST = 8 * 2**20  # bytes
 
 
 class _JointOptions(BaseModel):
@@ -70,6 +71,8 @@ class Document:
             raise FileError(f"{path}, line {line}: not YAML: {error.problem}") from error
         except yaml.YAMLError as error:
             raise FileError(f"{path}: not YAML: {error}") from error
+        except RecursionError as error:
+            raise FileError(f"{path}: entries are nested too deeply") from error
         self.data = self._plain(node, ()) if node is not None else None
 
     def text(self, key: str, default: str) -> str:
@@ -103,11 +106,17 @@ class Document:
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(item, (*where, k)) for k, item in enumerate(node.value)]
         self._texts[where] = str(node.value)
-        return _scalar(node)
+        try:
+            return _scalar(node)
+        except yaml.MarkedYAMLError as error:
+            raise self.error(where, f"not YAML: {error.problem}") from error
 
 
 def _scalar(node: yaml.Node) -> Any:
-    value = yaml.SafeLoader("").construct_object(node)
+    try:
+        value = yaml.SafeLoader("").construct_object(node)
+    except ValueError:  # what looks like a date and is none, or like a number and has thousands of digits
+        value = str(node.value)
     if isinstance(value, str) and getattr(node, "style", None) is None:
         try:
             return float(value)  # YAML 1.1 takes 1e-3 for text
@@ -120,7 +129,11 @@ def load(path: str | Path) -> Mechanism:
     """The mechanism of a YAML file."""
     path = Path(path)
     try:
-        content = path.read_text(encoding="utf-8")
+        with open(path, "rb") as stream:
+            read = stream.read(LARGEST + 1)
+        if len(read) > LARGEST:
+            raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which no description of a mechanism is")
+        content = read.decode("utf-8")
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -18,9 +18,11 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
+from kempe.dynamics.definite import weak_joints
 from kempe.dynamics.equations import CLOSED, FORMULATIONS, OPEN, Equations
 from kempe.dynamics.function import Function
 from kempe.dynamics.multipliers import WAYS
+from kempe.dynamics.tree import build
 from kempe.errors import MechanismError, StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
@@ -86,6 +88,13 @@ def compile_model(
             f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
             f"or {', '.join(OPEN)}"
         )
+    if formulation in (*WAYS, "springs"):
+        loose, _ = weak_joints(build(replace(found, couplings=())))
+        if loose:
+            raise MechanismError(
+                f"formulation {formulation!r} works with the inertia of the tree alone, in which {', '.join(loose)} "
+                "can move against none; give auto or partition"
+            )
     if formulation == "springs":
         found = Model(Equations(found, (), "partition"), source).held_by_springs(**springs)
     known = found.parameters

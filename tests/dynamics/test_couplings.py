@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kempe as kp
 from kempe.analyze.mobility import constraints, gruebler
-from kempe.errors import NotClosed, StateError
+from kempe.errors import MechanismError, NotClosed, StateError
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.joints import Free, Spherical
 from kempe.model.state import State
@@ -69,6 +69,37 @@ def test_a_rack_falls_against_the_inertia_of_its_pinion():
     force = 1.3 * (0.05 * fast + 9.81)
     assert -model.multipliers(state.q, state.v, {"pinion": 0.2})["mesh"] == pytest.approx(force, rel=1e-12)
     assert model.inverse_dynamics(state.q, state.v, {"pinion": fast}) == pytest.approx(0.2, rel=1e-12)
+
+
+def test_angles_that_are_coupled_count_turns():
+    m = kp.Mechanism("reducer", gravity=(0, -9.81, 0))
+    for name in ("motor", "arm"):
+        m.revolute(name, m.ground.at(0, 0), m.rod(f"{name} rod", 0.5, 1.0).start)
+    m.couple("gears", {"arm": 50.0, "motor": -1.0}, offset=4.0)
+    for formulation in ("auto", "springs"):
+        model = m.compile(formulation)
+        assert model.assemble({"arm": 1.0})["motor"] == pytest.approx(46.0)
+        assert model.assemble({"motor": 100.0})["arm"] == pytest.approx(104 / 50)
+        assert model.assemblies({"arm": -1.0})[0].state["motor"] == pytest.approx(-54.0)
+    model = compiled()
+    state = model.assemble({"A": 10.0})  # with a loop, whose other angles stay within half a turn
+    assert (2 * state["A"] + state["E"], np.abs(state["B"]) < np.pi) == (pytest.approx(3.0), True)
+    model.forward_dynamics(state.q, state.v)
+
+
+def test_a_follower_without_mass_is_for_partition():
+    """Nothing but the coupling says how it moves, and other formulations begin with what the tree does by itself."""
+    m = kp.Mechanism("finger", gravity=(0, -9.81, 0))
+    m.revolute("A", m.ground.at(0, 0), m.rod("a", 1.0, 1.0).start)
+    m.revolute("B", m.bodies[0].end, m.body("b", 0.0).origin)
+    m.couple("tendon", {"A": 1.0, "B": -2.0})
+    model = m.compile()
+    state = model.assemble({"A": 0.3})
+    fast = -9.81 * 0.5 * np.cos(0.3) * 3
+    np.testing.assert_allclose(model.forward_dynamics(state.q, state.v), [fast, fast / 2], rtol=1e-12)
+    for formulation in ("augmented", "slm", "sslm", "springs"):
+        with pytest.raises(MechanismError, match="of the tree alone, in which B can move against none; give auto"):
+            m.compile(formulation)
 
 
 def test_a_differential_shares_a_torque_between_two_wheels():

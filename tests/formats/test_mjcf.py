@@ -67,6 +67,10 @@ FEATURES = {
         '<worldbody><body childclass="x"><joint/><geom/><body pos="1 0 0"><joint class="main"/><geom class="y"/>'
         '<body childclass="y" pos="0 1 0"><joint/><geom type="sphere"/></body></body></body></worldbody></mujoco>'
     ),
+    "sizes and axes of classes": body(
+        '<freejoint/><geom size=".3"/><geom axisangle="1 0 0 30" size=".1 .1"/><geom quat="5 2 1 4" pos="1 0 0"/>',
+        '<default><geom type="box" size=".1 .2 .4" euler="10 20 30"/></default>',
+    ),
     "gravity": body(f'<joint axis="1 2 3" pos="1 0 0"/>{BALL}', '<option gravity="1 2 3"/>'),
     "gravity off": body(
         f'<joint axis="1 2 3" pos="1 0 0"/><joint axis="1 0 0"/>{BALL}{LIGHT}',
@@ -176,6 +180,10 @@ CLOSURES = {
     "weld of no torque": ('<weld body1="b" body2="c" anchor=".1 .2 .3" torquescale="0"/>', "spherical"),
     "hinge": (
         '<connect name="h" body1="b" body2="c" anchor=".4 0 .1"/><connect body1="b" body2="c" anchor=".4 0 .6"/>',
+        "revolute",
+    ),
+    "hinge, bodies in either order": (
+        '<connect body1="b" body2="c" anchor=".4 0 .1"/><connect body1="c" body2="b" anchor=".2 0 .6"/>',
         "revolute",
     ),
     "three points": (
@@ -306,6 +314,14 @@ def test_a_four_bar_closed_by_two_connects_moves_as_in_mujoco(side):
     wanted = np.linalg.lstsq(whole, np.concatenate([-forces, np.zeros(len(theirs))]), rcond=1e-12)[0][:3]
     model = found.mechanism.compile(cut=found.loops)
     np.testing.assert_allclose(model.forward_dynamics(np.zeros(3), np.zeros(3), {}), wanted, rtol=1e-9)
+
+
+def test_defaults_say_that_equalities_are_not_active(side):
+    found = side(f"""<mujoco><default><equality active="false"/></default><worldbody>{ARM}</body>
+        <body name="b"><joint name="B" axis="0 1 0"/>{BALL}</body></worldbody>
+        <equality><joint joint1="A" joint2="B"/><joint joint1="B" polycoef=".3" active="true"/></equality></mujoco>""")
+    assert found.model.eq_active0.tolist() == [0, 1]
+    assert [str(each) for each in found.mechanism.couplings] == ["1 B = 0.3"]
 
 
 # ---- names, markers, actuators, limits -------------------------------------------------------------------------

@@ -321,3 +321,15 @@ def _long() -> kp.Mechanism:
 def test_what_would_be_another_mechanism_is_refused(build, said):
     with pytest.raises(MechanismError, match=said):
         text(build())
+
+
+def test_moments_that_no_body_has_come_back_as_they_were():
+    """Files have them; a body that moves keeps them as one that is welded does."""
+    m = kp.Mechanism("odd")
+    tensor = np.array([[0.1, 0.2, 0.0], [0.2, 0.1, 0.05], [0.0, 0.05, 0.3]])
+    m.revolute("A", m.ground.at(), m.body("first", 1.0, (0.1, 0.2, 0.3), tensor).origin, axis=(1, 2, 0))
+    m.fixed("W", m.bodies[0].at(1), m.body("second", 2.0, inertia=(-0.1, 0.2, 0.3)).origin)
+    assert [note for note in text(m)[1] if note.startswith("first, second: a moment of inertia that is larger")]
+    found = again(m)
+    for one, other in zip(m.bodies, found.bodies, strict=True):
+        near(one.inertia(m.parameters.__getitem__).tensor, other.inertia(found.parameters.__getitem__).tensor, 1e-15)

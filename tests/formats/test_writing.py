@@ -191,6 +191,10 @@ def test_angles_give_the_rotation_back():
         matrix = rotation_of(rng.uniform(-3, 3), pitch, rng.uniform(-3, 3))
         near(matrix, rotation_of(*angles_of(matrix)), 1e-13)
         near(matrix @ matrix.T, np.eye(3), 1e-15)
+    for away in (3.7e-6, 1e-8, 1e-11):  # by products, which have rounding that small numbers feel
+        first, whole = (rotation_of(rng.uniform(-3, 3), pitch, rng.uniform(-3, 3)) for pitch in (1.0, np.pi / 2 - away))
+        matrix = first.T @ (first @ whole)
+        near(matrix, rotation_of(*angles_of(matrix)), 2e-15)
     near(rotation_of(0.3, 0, 0) @ (0, 1, 0), (0, np.cos(0.3), np.sin(0.3)), 1e-15)
     near(rotation_of(0, 0.3, 0) @ (0, 0, 1), (np.sin(0.3), 0, np.cos(0.3)), 1e-15)
     near(rotation_of(0, 0, 0.3) @ (1, 0, 0), (np.cos(0.3), np.sin(0.3), 0), 1e-15)

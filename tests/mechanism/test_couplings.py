@@ -30,6 +30,19 @@ def test_a_coupling_says_what_it_is_and_has_its_numbers_as_parameters():
     assert "thread couples joints: 0.5 A.angle" in m.topology().explain()
 
 
+def test_names_that_other_numbers_have():
+    m = kp.Mechanism("offset")
+    for name in ("offset", "B"):
+        m.revolute(name, m.ground.at(), m.sphere(f"body {name}", 0.1, 1.0).at(0, 0, 0.2))
+    assert m.couple("belt", {"offset": 1.0, "B": -2.0}, offset=0.3).parameters == {
+        "belt.offset.coefficient": 1.0,
+        "belt.B": -2.0,
+        "belt.offset": 0.3,
+    }
+    with pytest.raises(MechanismError, match=r"gravity\.x is a number of gravity itself"):
+        m.couple("gravity", {"B": 1.0})
+
+
 def test_yaml_there_and_back():
     m = two()
     m.couple("belt", {"A": 1.0, "B": -1.0 / 3.0}, offset=1e-3)

@@ -203,6 +203,29 @@ def test_files_that_are_not_there_or_not_text(tmp_path):
         load(tmp_path / "bytes.yaml")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bodies: " + "[" * 3000, "nested too deeply"),
+        ("name: 2024-13-45\nbodies: {a: {rod: {length: " + "1" * 5000 + ", mass: 1}}}", None),
+        ("bodies: {a: {rod: {length: !foo 1, mass: 1}}}", r"line 1, bodies\.a\.rod\.length: not YAML: could not"),
+        ("#" * (8 * 2**20 + 1), "larger than 8 MiB"),
+    ],
+    ids=range(4),
+)
+def test_hostile_files_get_a_sentence(written, text, message):
+    path = written(text)
+    if message is None:
+        found = load(path)
+        assert found.name == "2024-13-45"
+        assert "a.length: is inf; give a finite number" in str(found.check())
+        with pytest.raises(MechanismError, match=r"is not written: a\.length is inf"):
+            found.save(path.with_suffix(".xml"))
+        return
+    with pytest.raises(FileError, match=message):
+        load(path)
+
+
 def test_saving_leaves_nothing_behind_when_it_fails(tmp_path):
     (tmp_path / "m.yaml").mkdir()
     with pytest.raises(OSError, match=r"."):

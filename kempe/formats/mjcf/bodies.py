@@ -232,8 +232,8 @@ def _given_inertia(element: Element, settings: Settings) -> RigidInertia:
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
         tensor = np.diag(element.numbers("diaginertia", 3, (0.0, 0.0, 0.0)))
-    if mass < 0 or np.linalg.eigvalsh(tensor)[0] < -1e-12 * abs(tensor).max():
-        raise element.error("mass and moments of inertia cannot be negative")
+    if mass < 0:
+        raise element.error(f"the mass is {mass:g} kg; it cannot be negative")
     return RigidInertia.at_com(mass, pose.position, pose.rotation @ tensor @ pose.rotation.T)
 
 

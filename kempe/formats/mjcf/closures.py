@@ -36,14 +36,14 @@ def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> None:
     for section in root.all("equality"):
         for element in section.all("connect", "weld", "joint", "tendon"):
             tag = element.tag
-            if tag not in ("joint", "tendon"):  # whose defaults stand under the same tag as those of other elements
-                found.classes.applied(element, MAIN)
-            element.text("class", MAIN)
+            found.classes.applied(element, MAIN, "equality")
             if not element.flag("active", True):
                 element.note("is not active, and not used")
                 element.take_all()
             elif tag == "connect":
                 pin = _pin(element, found)
+                if pin.pair[::-1] in pins:
+                    pin = Pin(element, pin.b, pin.a)
                 pins.setdefault(pin.pair, []).append(pin)
             elif tag == "weld":
                 _weld(element, found)

@@ -40,12 +40,13 @@ def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) ->
     else:
         moments, axes = np.linalg.eigh(tensor)
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    none = (moments < LEAST) & (moments >= -ROUNDING * np.abs(moments).max())  # those below, no body has, but files do
     if moves and mass < LEAST:
         odd[NO_MASS].append(body.name)
-    elif moves and moments.min() < LEAST:
+    elif moves and none.any():
         odd[NO_MOMENT].append(body.name)
     if moves:
-        mass, moments = max(mass, LEAST), np.maximum(moments, LEAST)
+        mass, moments = max(mass, LEAST), np.where(none, LEAST, moments)
     largest = int(np.argmax(moments))
     others = float(np.delete(moments, largest).sum())
     if others < moments[largest] * (1 - ROUNDING):
