@@ -1,5 +1,6 @@
 """Plan: what was asked of a run, the structures it can be in, where a stretch begins, and what it has been through."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,7 +71,7 @@ class Journal:
 
     log: list[Logged] = field(default_factory=list)
     occurrences: list[Occurrence] = field(default_factory=list)
-    acted: dict[str, float] = field(default_factory=dict)
+    acted: dict[str, deque[float]] = field(default_factory=dict)
     samples: int = -1
     costs: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COSTS, 0))
     methods: list[str] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """Stretch: a run as long as one structure holds, from a state to the end, or to where a joint is switched."""
 
 import time
+from collections import deque
 from collections.abc import Mapping
-from math import inf
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from kempe.simulate.stiffness import Stiffness
 from kempe.simulate.system import System, guard, system, variation
 
 AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
+CROWDED, WITHIN = 100, 1e-6  # and so does one whose action is called so often within so much of a run
+BRIEF = 1e-5  # s; and of this, in long runs
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
 FEW = 20  # steps between looks for other coordinates that are being compiled
 
@@ -267,7 +269,6 @@ class Stretch:
 
     def _happened(self, number: int) -> bool:
         """Notes an event and does what it asks for; whether the stretch ends."""
-        machine, journal = self.machine, self.journal
         event = self.events[number]
         self._noted(event)
         if event.action == STOP:
@@ -283,11 +284,19 @@ class Stretch:
             self.note()
         if stop:
             self.outcome = self._ended(at.EVENT, event.name)
-        elif machine.t - journal.acted.get(event.name, -inf) < AT_ONCE * (self.plan.end - self.plan.start):
+        elif self._goes_on_for_ever(event):
             self.outcome = self._ended(REPEATED, event.name)
             return True
-        journal.acted[event.name] = machine.t
         return stop
+
+    def _goes_on_for_ever(self, event: Event) -> bool:
+        """Whether actions of an event follow each other at once, or ever faster, as impacts of a ball do."""
+        t, whole = self.machine.t, self.plan.end - self.plan.start
+        before = self.journal.acted.setdefault(event.name, deque(maxlen=CROWDED))
+        before.append(t)
+        if len(before) > 1 and t - before[-2] < AT_ONCE * whole:
+            return True
+        return len(before) == CROWDED and t - before[0] < min(WITHIN * whole, BRIEF)
 
     def _noted(self, event: Event) -> None:
         machine = self.machine

@@ -421,6 +421,21 @@ class TestAtTheSameTime:
         assert run.t[-1] == pytest.approx(rest, abs=1e-6)
         assert run["height"].min() > -1e-9
 
+    def test_impacts_ever_faster_end_the_run_too(self):
+        """A rod that falls against a wall: impacts settle at what the location of events can tell apart."""
+        m = kp.Mechanism("rod", gravity=(0, -9.81, 0))
+        m.revolute("A", m.ground.at(0, 0), m.rod("rod", 1.0, 1.0).start)
+        model = m.compile()
+
+        def bounce(moment):
+            moment.v[0] *= -0.5
+
+        wall = kp.Event("wall", lambda t, q, v: -0.5 - q[0], 1, bounce)
+        run = model.simulate(model.state(), 1.0, events=wall)
+        assert "wall happens again and again" in str(run.outcome)
+        assert run["A"][-1] == pytest.approx(-0.5, abs=1e-6)
+        assert len(run.occurrences) < 200
+
     def test_an_expression_that_jumps_is_located_by_halving(self):
         model = slider().compile()
         event = kp.Event("half", lambda t, q, v: ca.if_else(q[0] > 0.5, 1, -1), action="record")
