@@ -53,7 +53,8 @@ def draw(topology: "Topology", path: Path) -> Path:
         axes.annotate(coupling.name, (sum(xs) / len(xs), sum(ys) / len(ys)), ha="center", va="center", fontsize=8,
                       color="tab:green", bbox={"fc": "white", "ec": "none", "pad": 1}, zorder=2)  # fmt: skip
     coupled = ", couplings (dotted)" * bool(m.couplings)
-    axes.set(title=f"{m.name}: tree (full), loop joints (broken){coupled}, * actuated", xlim=(-0.5, len(rows) - 0.5))
+    axes.set_title(f"{m.name}\ntree (full), loop joints (broken){coupled}, * actuated", fontsize=10)
+    axes.set_xlim(-0.5, len(rows) - 0.5)
     axes.set_ylim(0, max(map(len, rows.values())))
     axes.axis("off")
     figure.savefig(path, dpi=130)
