@@ -220,7 +220,10 @@ def check_closed(model: Model, q, v, p=None) -> None:
     """Refuses states whose loops are open, or open as they move."""
     phi = np.abs(model.residual(q, p=p))
     if phi.max(initial=0.0) > OPEN:
-        raise NotClosed(f"{_opened(model, phi, 'is open by')}; assemble(...) closes it, check=False goes on as it is")
+        name, size, unit = _loop_of(model, phi)
+        raise NotClosed(
+            f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it, check=False goes on as it is"
+        )
     slip = np.abs(model.loop_slip(q, v, p=p))
     if slip.max(initial=0.0) > OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         raise NotClosed(
@@ -241,22 +244,15 @@ def check_accelerations(model: Model, q, v, a, p) -> None:
         )
 
 
-def _opened(model: Model, phi: np.ndarray, word: str) -> str:
-    """The loop, or the coupling, that is open the most, and by how much."""
-    name, tied = _loop_of(model, phi)
-    return (
-        f"{name} {word} {phi.max():.3g}" if tied else f"{name} {word} {phi.max() * model.equations.closure_size:.3g} m"
-    )
-
-
-def _loop_of(model: Model, sizes: np.ndarray) -> tuple[str, bool]:
-    """The loop, or the coupling, with the largest entry, and whether it is a coupling."""
+def _loop_of(model: Model, sizes: np.ndarray) -> tuple[str, float, str]:
+    """The loop, or the coupling, with the largest entry, what its residual is divided by, and in which unit."""
     worst, at = int(sizes.reshape(-1, sizes.shape[-1]).max(axis=0).argmax()), 0
     for loop in model.topology.loops:
         at += loop.joint.rows
         if worst < at:
-            return f"loop {' - '.join(loop.around)}", False
-    return f"coupling {model.topology.couplings[worst - at].coupling.name}", True
+            return f"loop {' - '.join(loop.around)}", model.equations.closure_size, "m"
+    coupling = model.topology.couplings[worst - at].coupling
+    return f"coupling {coupling.name}", 1.0, coupling.unit
 
 
 def row_of(x, row: int) -> Any:

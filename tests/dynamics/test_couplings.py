@@ -243,7 +243,7 @@ def test_states_that_break_a_coupling_are_refused():
     model = compiled()
     state = start(model)
     apart = rack().compile()
-    with pytest.raises(NotClosed, match=r"coupling mesh is open by 0\.03"):
+    with pytest.raises(NotClosed, match=r"coupling mesh is open by 0\.03 m; assemble"):
         apart.forward_dynamics([1.0, 0.1], [0.0, 0.0])
     with pytest.raises(NotClosed, match=r"with these velocities coupling mesh opens at 0\.95 per second"):
         apart.forward_dynamics([1.0, 0.07], [1.0, 1.0])
