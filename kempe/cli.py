@@ -1,6 +1,7 @@
 """The `kempe` command: each answer is a result or one clear sentence, never a traceback."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -194,6 +195,7 @@ def _print_json(value: Any) -> None:
 
 def main() -> None:
     """What `kempe` on the command line runs."""
+    warnings.showwarning = _warned
     try:
         app()
     except KempeError as error:
@@ -202,9 +204,16 @@ def main() -> None:
         _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}", error)
 
 
+def _warned(message, *_) -> None:
+    """A warning as the sentence it is, without the line of code it comes from."""
+    _tell(f"kempe: {message}", "yellow")
+
+
 def _complain(text: str, error: Exception) -> None:
     """One line, however long, so that a program can read it too."""
-    Console(stderr=True, soft_wrap=True, emoji=False).print(
-        f"kempe: {text}", style="red", highlight=False, markup=False
-    )
+    _tell(f"kempe: {text}", "red")
     raise SystemExit(2) from error
+
+
+def _tell(text: str, style: str) -> None:
+    Console(stderr=True, soft_wrap=True, emoji=False).print(text, style=style, highlight=False, markup=False)

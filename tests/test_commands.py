@@ -318,3 +318,23 @@ def test_hostile_robots_are_one_sentence(folder):
     text = run("info", "bomb.urdf", cwd=folder, rc=2).stderr
     assert text.startswith("kempe: bomb.urdf, line 1: a document type")
     assert text.count("\n") == 1
+
+
+def test_warnings_are_sentences_without_lines_of_code(tmp_path):
+    """A linkage that is closed as drawn, with a limit that leaves that out."""
+    turned = "rotation: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]"
+    (tmp_path / "drawn.yaml").write_text(f"""
+gravity: [0, -9.81, 0]
+bodies:
+  a: {{rod: {{length: 1, mass: 1}}}}
+  b: {{rod: {{length: 1, mass: 1}}}}
+  c: {{rod: {{length: 1, mass: 1}}}}
+joints:
+  A: {{revolute: [{{body: ground, {turned}}}, a.start], limits: [2.5, 2.6]}}
+  B: {{revolute: [a.end, {{body: b, {turned}}}]}}
+  C: {{revolute: [b.end, c.end]}}
+  D: {{revolute: [{{body: ground, at: [1, 0], {turned}}}, c.start], limits: [-0.1, 0.1]}}
+""")
+    said = run("info", "drawn.yaml", cwd=tmp_path).stderr
+    assert "kempe: 'drawn' is drawn beyond limits, with A = 0 (limits 2.5 to 2.6)" in said
+    assert ".py" not in said
