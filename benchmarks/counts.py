@@ -3,13 +3,14 @@
 import warnings
 
 from benchmarks.compiler import Row
-from kempe.commands.counts import forward_programs, on_legs
+from kempe.commands.counts import FORWARD, formulations
 from kempe.compiler.count import count
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
+from kempe.model.model import function_program
 
-WAYS = ("partition, composite", "augmented", "slm", "sslm", "clusters", "denoc")
+WAYS = ("partition, composite", "augmented", "slm", "sslm", "partition, clusters", "denoc")
 GALLERY = ("four-bar", "five-bar", "3-rrr", "carpet-scraper", "excavator", "bricard", "stewart", "delta")
 SIZES = (1, 2, 5, 10)
 
@@ -33,8 +34,8 @@ def operations(mechanism: Mechanism) -> dict[str, int]:
     """By formulation, where it applies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the mechanism; they are in `kempe info`
-        programs = forward_programs(mechanism.compile(), on_legs(mechanism))
-    return {name.removeprefix("forward_dynamics, "): count(program).total for name, program in programs.items()}
+        found = formulations(mechanism, mechanism.compile())
+    return {name: count(function_program(equations, FORWARD)).total for name, equations in found.items()}
 
 
 def forward_dynamics() -> list[Row]:

@@ -129,13 +129,23 @@ def run(
 
 
 @app.command()
-def counts(x: Name, floating: Floating = None, as_json: Json = False) -> None:
-    """Operations of every function of a mechanism."""
+def counts(
+    x: Name,
+    quick: Annotated[bool, typer.Option("--quick", help="Operations only: nothing is compiled and measured.")] = False,
+    floating: Floating = None,
+    as_json: Json = False,
+) -> None:
+    """Forward dynamics by every formulation side by side, and which one `auto` takes.
+
+    Operations, seconds to compile, nanoseconds of one evaluation, and how much rounding changes accelerations; then the
+    operations of other functions.
+    """
     from kempe.commands import counts as command
     from kempe.commands.subject import subject
 
     found = subject(x, floating)
-    numbers = command.counts(found)
+    with Console(stderr=True).status("reading") as status:
+        numbers = command.counts(found, not quick, status.update)
     if as_json:
         _print_json(numbers)
     else:

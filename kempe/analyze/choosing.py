@@ -109,7 +109,9 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     weight[model.driven] *= PASSIVE
     weight[model.bending] *= BENT
     weight[_floating(model)] *= floats
-    if model.formulation == "denoc":  # its coordinates are the actuated ones, whether they are good here or not
+    if (
+        model.equations.formulation == "denoc"
+    ):  # its coordinates are the actuated ones, whether they are good here or not
         dependent = np.setdiff1d(np.arange(model.nv), model.driven)
     else:
         dependent = independent_columns(work * weight, model.nv - model.dof)

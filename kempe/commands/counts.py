@@ -1,105 +1,146 @@
-"""`kempe counts`: how many operations each function of a mechanism takes, and how long forward dynamics of loops."""
+"""`kempe counts`: forward dynamics by every formulation side by side, and the operations of other functions."""
 
+import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kempe.analyze.formulation import lost
 from kempe.analyze.freedom import assembled_samples
 from kempe.commands.subject import Subject
-from kempe.compiler.clock import seconds
+from kempe.compiler.clock import compile_seconds, seconds
 from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
-from kempe.compiler.trace import trace
-from kempe.dynamics.choose import way
-from kempe.dynamics.equations import OPEN
+from kempe.dynamics.equations import OPEN, Equations
 from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
 from kempe.dynamics.partition import WAYS
 from kempe.errors import MechanismError
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model.model import Model
+from kempe.model.model import Model, function_program
 
+FORWARD = "forward_dynamics"
 CLOSED = ("generalized_efforts", "reduction", "residual", "closure", "loop_bias", "energy", "center_of_mass")
-FUNCTIONS = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
+TREES = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
+OPERATIONS = ("mult", "add", "div", "sincos", "other", "total")
+MEASURED = {"compile": "compile [s]", "ns": "call [ns]", "rounding": "rounding"}
+LEGEND = (
+    "> is what auto takes. compile: from equations to native code. call: one evaluation, in a compiled loop. rounding: "
+    "how much it changes accelerations, beside the largest, in the median over sampled states."
+)
+
+Numbers = dict[str, dict[str, float]]
 
 
-def counts(subject: Subject) -> dict[str, dict[str, int]]:
-    """Operations by function: forward dynamics by every formulation for the mechanism, or every way of it, and
-    others. Of closed mechanisms forward dynamics, as it is used, is measured too, in nanoseconds."""
+def counts(subject: Subject, measure: bool = True, tell: Callable[[str], None] = lambda _: None) -> Numbers:
+    """Operations by function: forward dynamics by every formulation for the mechanism, or every way of it, and others.
+
+    measure: also, of forward dynamics, seconds from equations to native code with nothing kept from before, nanoseconds
+    of one evaluation in a compiled loop, and how much rounding changes accelerations. tell: is told what is going on.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in `kempe info`
         model = subject.mechanism.compile()
-        programs = _closed(model) if model.topology.constrained else _tree(subject.mechanism)
-    found, own = {}, way(model.topology)
-    measured = {
-        "forward_dynamics, denoc",
-        f"forward_dynamics, {'clusters' if own == 'clusters' else f'partition, {own}'}",
-    }
-    for name, program in programs.items():
-        each = count(program)
-        found[name] = {
-            "mult": each.multiplications,
-            "add": each.additions,
-            "div": each.divisions,
-            "sincos": each.sincos,
-            "other": each.other,
-            "total": each.total,
-        }
-        if model.topology.constrained and name in measured:
-            rest = np.zeros(model.nv)
-            given = assembled_samples(model)[0], rest, rest, *([model.p] if model.p_names else [])
-            found[name]["ns"] = round(1e9 * seconds(Kernel(program), *given))
+        taken, found = _same(model.chosen), {}
+        for name, equations in formulations(subject.mechanism, model).items():
+            tell(f"forward dynamics by {name}")
+            begun = time.perf_counter()
+            program = function_program(equations, FORWARD)
+            found[f"{FORWARD}, {name}"] = _numbers(program)
+            if measure:
+                traced = time.perf_counter() - begun
+                found[f"{FORWARD}, {name}"] |= _measured(model, program, traced)
+            found[f"{FORWARD}, {name}"]["auto"] = _same(equations) == taken
+        for name in CLOSED if model.topology.constrained else TREES:
+            found[name] = _numbers(model.program(name))
+        legged = on_legs(model.mechanism) if model.topology.constrained else None
+        if legged is not None:
+            found["inverse_dynamics, denoc"] = _numbers(legged.program("inverse_dynamics"))
     return found
 
 
-def _tree(mechanism: Mechanism) -> dict[str, Program]:
-    models = {name: mechanism.compile(name) for name in OPEN}
-    programs = {f"forward_dynamics, {name}": model.program("forward_dynamics") for name, model in models.items()}
-    return programs | {name: models["udu"].program(name) for name in FUNCTIONS}
-
-
-def _closed(model: Model) -> dict[str, Program]:
-    legged = on_legs(model.mechanism)
-    programs = forward_programs(model, legged)
-    if legged is not None:
-        programs["inverse_dynamics, denoc"] = legged.program("inverse_dynamics")
-    return programs | {name: model.program(name) for name in CLOSED}
+def formulations(mechanism: Mechanism, model: Model) -> dict[str, Equations]:
+    """The equations of a mechanism by every formulation there is for it, and every way of it."""
+    if not model.topology.constrained:
+        return {name: replace(model.equations, formulation=name) for name in OPEN}
+    ways = (*WAYS, *(() if model.bending.any() else ("clusters",)))
+    by = {f"partition, {way}": {"formulation": "partition", "way": way} for way in ways}
+    by |= {name: {"formulation": name, "way": None} for name in MULTIPLIERS if _applies(mechanism, name)}
+    found = {name: replace(model.chosen, **other) for name, other in by.items()}
+    others = {"denoc": on_legs(mechanism), "springs": _compiled(mechanism, "springs")}
+    return found | {name: other.chosen for name, other in others.items() if other is not None}
 
 
 def on_legs(mechanism: Mechanism) -> Model | None:
     """The mechanism by `denoc`, where it is a platform on legs."""
+    return _compiled(mechanism, "denoc")
+
+
+def _applies(mechanism: Mechanism, formulation: str) -> bool:
+    return _compiled(mechanism, formulation) is not None
+
+
+def _compiled(mechanism: Mechanism, formulation: str) -> Model | None:
     try:
-        return mechanism.compile("denoc")
+        return mechanism.compile(formulation)
     except MechanismError:
         return None
 
 
-def forward_programs(model: Model, legged: Model | None) -> dict[str, Program]:
-    """Forward dynamics of a mechanism with loops by every formulation and way there is, and by clusters of rigid
-    links."""
-    others: dict[str, dict] = {f"{model.formulation}, {way}": {"way": way} for way in WAYS}
-    others |= {way: {"formulation": way} for way in MULTIPLIERS}
-    others |= {} if model.bending.any() else {"clusters": {"way": "clusters"}}
-    programs = {}
-    for name, other in others.items():
-        equations = replace(model.chosen, **other)
-        function = equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"])
-        programs[f"forward_dynamics, {name}"] = trace(function)
-    if legged is not None:
-        programs["forward_dynamics, denoc"] = legged.program("forward_dynamics")
-    return programs
+def _same(equations: Equations) -> tuple[str, str | None]:
+    """What tells formulations and their ways apart."""
+    return equations.formulation, equations.way
 
 
-def show(name: str, found: dict[str, dict[str, int]], console: Console) -> None:
-    """A table."""
-    columns = list(max(found.values(), key=len))
-    table = Table("one evaluation of", *columns, title=escape(name), title_justify="left")
+def _numbers(program: Program) -> dict[str, float]:
+    each = count(program)
+    numbers = (each.multiplications, each.additions, each.divisions, each.sincos, each.other, each.total)
+    return dict(zip(OPERATIONS, numbers, strict=True))
+
+
+def _measured(model: Model, program: Program, traced: float) -> dict[str, float]:
+    rest = np.zeros(model.nv)
+    given = assembled_samples(model)[0], rest, rest, *([model.p] if model.p_names else [])
+    return {
+        "compile": round(traced + compile_seconds(program), 3),
+        "ns": round(1e9 * seconds(Kernel(program), *given)),
+        "rounding": float(f"{lost(model, program):.1e}"),
+    }
+
+
+def show(name: str, found: Numbers, console: Console) -> None:
+    """Two tables."""
+    forward = {key.removeprefix(f"{FORWARD}, "): x for key, x in found.items() if key.startswith(FORWARD)}
+    measured = {key: text for key, text in MEASURED.items() if key in next(iter(forward.values()))}
+    few = ("mult", "add", "div", "total")
+    table = _table(f"{name}: forward dynamics by", [*few, *measured.values()])
+    for formulation, numbers in forward.items():
+        mark = ">" if numbers["auto"] else " "
+        table.add_row(f"{mark} {formulation}", *(str(numbers[key]) for key in (*few, *measured)))
+    console.print(table)
+    console.print(LEGEND if measured else LEGEND.partition(" compile")[0], style="dim", highlight=False)
+    others = _table(f"{name}: other functions", list(OPERATIONS))
+    for function, numbers in found.items():
+        if not function.startswith(FORWARD):
+            others.add_row(function.replace("_", " "), *(str(numbers[key]) for key in OPERATIONS))
+    console.print(others)
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(
+        "",
+        *map(escape, columns),
+        title=escape(f"\n{title}"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for column in table.columns[1:]:
         column.justify = "right"
-    for function, numbers in found.items():
-        table.add_row(function.replace("_", " "), *(str(numbers.get(c, "")) for c in columns))
-    console.print(table)
+    return table

@@ -1,4 +1,4 @@
-"""Clock: how long one evaluation of a kernel takes, called again and again from compiled code."""
+"""Clock: how long one evaluation of a kernel takes, called from compiled code, and how long it takes to compile."""
 
 import statistics
 import time
@@ -8,6 +8,9 @@ import numpy as np
 from kempe.compiler import native
 from kempe.compiler.gate import CACHE_LINE, gate
 from kempe.compiler.kernel import Kernel
+from kempe.compiler.passes import prepare
+from kempe.compiler.program import Program
+from kempe.compiler.targets import cpu
 
 TURNS, LEAST = 7, 2e-3  # repetitions, and seconds of each at least
 
@@ -51,6 +54,13 @@ def seconds(kernel: Kernel, *inputs: np.ndarray) -> float:
     while _spent(loop, count) < LEAST:
         count *= 4
     return statistics.median(_spent(loop, count) for _ in range(TURNS)) / count
+
+
+def compile_seconds(program: Program) -> float:
+    """From a program to native code, whatever was compiled before."""
+    begun = time.perf_counter()
+    native.object_code(cpu.emit(prepare(program)))
+    return time.perf_counter() - begun
 
 
 def _spent(loop: CompiledLoop, count: int) -> float:

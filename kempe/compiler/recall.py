@@ -15,6 +15,7 @@ import pickle
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import casadi as ca
 import numpy as np
@@ -22,14 +23,15 @@ import numpy as np
 import kempe
 from kempe.compiler import cache as disk
 from kempe.compiler.identity import identity
-from kempe.compiler.program import Program
 
 WHOLE = Path(kempe.__file__).parent  # Kempe's text
+Made = TypeVar("Made")
 VERSIONS = f"casadi {ca.CasadiMeta.version()}, numpy {np.__version__}"
 
 
-def recalled(make: Callable[[], Program], *made_of) -> Program:
-    """The program that `make` traces, or the one it traced before; made_of: everything that it works with."""
+def recalled(make: Callable[[], Made], *made_of) -> Made:
+    """The program that `make` traces, or the one it traced before, or what it found out by tracing; made_of: everything
+    that it works with."""
     said, text = identity(*made_of), _text()
     if said is None or text is None:
         return make()
@@ -37,10 +39,10 @@ def recalled(make: Callable[[], Program], *made_of) -> Program:
     image = disk.found(name)
     if image is not None:
         return pickle.loads(image)
-    program = make()
+    made = make()
     if _is_as_read():
-        disk.keep(name, pickle.dumps(program, protocol=5))
-    return program
+        disk.keep(name, pickle.dumps(made, protocol=5))
+    return made
 
 
 @cache

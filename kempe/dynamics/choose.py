@@ -1,19 +1,133 @@
-"""Which way `partition` takes: by composite bodies of the whole mechanism, or by clusters of joints, one by one.
+"""Choose: which formulation `auto` takes, by what each takes and what it loses to rounding, both measured.
 
-Both have W and g in common. Composite bodies give the inertia matrix of all generalized coordinates, which is factored
-as it is: O(n^3). Clusters take apart what loops and couplings tie together, and go on as in a tree: O(n) in their
-number, at the price of an articulated inertia handed on at each. Where all is one cluster they are the same.
+Problem. Which formulation is the shortest depends on the mechanism: on how many freedoms there are, how many equations
+hold loops closed, how they hang together. Formulas for it are wrong by factors, since what is traced has its zeros left
+out; tracing all of them would take longer than all the rest.
+
+Must. Those that might win are traced and counted, the most promising first. Among those that keep their digits the
+shortest is taken; one that is as short within `MARGIN` does not push out the one before it, which is the usual one.
+
+Discussion. Trees take the recursion `udu`: the whole inertia matrix is never shorter by more than a few operations, of
+two links. Of loops, `partition` is the shortest as long as freedoms are few, by composite bodies or, where loops follow
+each other, by clusters of them: its inertia matrix has a row for each freedom. With many freedoms and few equations, as
+in a long ring or a figure that holds on to something, the recursion with multipliers (`sslm`) is O(n) and wins; so it
+does where very many loops stand side by side, since it compiles as repeated blocks. The other ways of `partition`,
+`slm` and `augmented` have not been shorter than all of these where that would count; `denoc` is left to those who ask
+for it, since its runs end where the actuated joints stop being coordinates. `kempe counts` shows them all.
 """
+
+from dataclasses import dataclass
 
 from kempe.mechanism.flexible import BeamJoint
 from kempe.topology.clusters import clusters
 from kempe.topology.tree import Topology
 
-LONG = 20  # velocities of the tree from which on several clusters pay, by counted operations
+MARGIN = 0.8  # of another's operations: the part that is worth leaving the usual formulation for
+DIGITS = 1e-11  # rounding that is none
+WORSE = 1e3  # times the least rounding: what counts as losing digits
+FEW = 2  # freedoms for each equation of the loops, from which on multipliers might be shorter
+SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more is little beside all the rest
+LONG = 20  # velocities from which on several clusters are shorter than one inertia matrix
+WAYS = {"composite": "composite bodies", "clusters": "clusters"}
 
 
-def way(topology: Topology) -> str:
-    """Composite, or clusters; beams are links of composite bodies only."""
-    if topology.nv < LONG or any(isinstance(t.joint, BeamJoint) for t in topology.tree):
-        return "composite"
-    return "clusters" if len(clusters(topology)) > 1 else "composite"
+@dataclass(frozen=True)
+class Candidate:
+    """A formulation, and the way it works where it has several; least: operations that it cannot do with much fewer
+    than, as far as that is known."""
+
+    formulation: str
+    way: str | None = None
+    least: float = 0.0
+
+    def __str__(self) -> str:
+        return self.formulation if self.way is None else f"{self.formulation} by {WAYS[self.way]}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a candidate was found to take: operations, and how much rounding changes accelerations, in parts of the
+    largest, in the median over sampled states."""
+
+    candidate: Candidate
+    operations: int
+    rounding: float
+
+    def __str__(self) -> str:
+        return f"{self.candidate} takes {self.operations}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Which candidate is taken, and what was measured; nothing where there was but one."""
+
+    taken: Candidate
+    measured: tuple[Measured, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What it was compared with, to end a sentence that says what it takes."""
+        others = [each for each in self.measured if each.candidate != self.taken]
+        if not others:
+            return ""
+        lost = [each for each in others if each.rounding > _bearable(self.measured)]
+        digits = f", {_listed([str(each.candidate) for each in lost])} losing digits" if lost else ""
+        return f", where {_listed([str(each) for each in others])}{digits}"
+
+
+def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, repeats: bool) -> tuple[Candidate, ...]:
+    """Formulations of a mechanism with loops or couplings that might be the shortest, the most promising first.
+
+    independent: velocities that are generalized ones; heavy: whether every joint of the tree alone moves against some
+    inertia, as multipliers need it; repeats: whether `sslm` is compiled as repeated blocks, in a second where others
+    would take the better part of a minute.
+    """
+    found, multiplied = _partitioned(topology, independent), Candidate("sslm")
+    free, rows = len(independent), topology.nv - len(independent)
+    if heavy and repeats:
+        return (multiplied,)
+    if not heavy or (free < FEW * rows and SMALL < topology.nv < LARGE):
+        return found
+    return (multiplied, *found) if topology.nv >= LONG else (*found, multiplied)
+
+
+def _partitioned(topology: Topology, independent: tuple[int, ...]) -> tuple[Candidate, ...]:
+    """Composite bodies and clusters, as far as they differ and the mechanism is one for them; beams are links of
+    composite bodies only."""
+    apart = clusters(topology)
+    composite = Candidate("partition", "composite", _factored(len(independent)))
+    if len(apart) == 1 or any(isinstance(t.joint, BeamJoint) for t in topology.tree):
+        return (composite,)
+    sizes = [sum(topology.tree[j].v.start <= k < topology.tree[j].v.stop for j in each.joints for k in independent)
+             for each in apart]  # fmt: skip
+    recursive = Candidate("partition", "clusters", sum(map(_factored, sizes)))
+    return (recursive, composite) if topology.nv >= LONG else (composite, recursive)
+
+
+def _factored(n: int) -> float:
+    """Operations by which a full symmetric matrix is factored."""
+    return n**3 / 3
+
+
+def is_worth_tracing(candidate: Candidate, measured: tuple[Measured, ...]) -> bool:
+    """Whether it may still be the shortest, after those that have been measured."""
+    kept = [each.operations for each in measured if each.rounding <= DIGITS]
+    return not kept or candidate.least < min(kept)
+
+
+def best(measured: tuple[Measured, ...]) -> Decision:
+    """The shortest of those that keep their digits, or the usual one where that is not much longer."""
+    fit = [each for each in measured if each.rounding <= _bearable(measured)]
+    usual = [each for each in fit if each.candidate.formulation == "partition"]
+    shortest, own = (min(some, key=lambda each: each.operations, default=None) for some in (fit, usual))
+    assert shortest is not None
+    taken = own if own is not None and shortest.operations > MARGIN * own.operations else shortest
+    return Decision(taken.candidate, measured)
+
+
+def _bearable(measured: tuple[Measured, ...]) -> float:
+    return max(DIGITS, WORSE * min(each.rounding for each in measured))
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import (
-    choose,
     closed,
     closure,
     clusters,
@@ -57,8 +56,9 @@ OPEN = ("udu", "cholesky")  # formulations of trees
 class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
+    formulation: "auto" as long as none has been chosen (see `choose`); what does not depend on it can be had before.
     choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix, or "clusters", where
-    it has none, as `choose` has it unless it is given; pull [1/s]: how fast loops that drifted apart are drawn together
+    it has none; pull [1/s]: how fast loops that drifted apart are drawn together
     (J. Baumgarte, 1972), none where they are kept closed otherwise. `denoc` has the actuated joints for coordinates,
     with a choice of rows that closes loops in these; scales: of its pivots.
     """
@@ -100,6 +100,11 @@ class Equations:
         return legs(self.topology)
 
     @property
+    def is_closed(self) -> bool:
+        """Whether loops or couplings are held by equations, in generalized coordinates."""
+        return self.topology.constrained and self.formulation in ("auto", *CLOSED)
+
+    @property
     def loop_pivots(self) -> int:
         """How many of the pivots that `forward` gives are those of the loops."""
         return len(self.scales) if self.formulation == "denoc" else len(self.choice.rows) if self.choice else 0
@@ -135,9 +140,8 @@ class Equations:
 
     def partitioned(self, tree: Tree, q, v, tau, found: partition.Reduction):
         """Accelerations, and the pivots of the inertia, with W and g found."""
-        way = self.way or choose.way(self.topology)
-        if way != "clusters":
-            return partition.forward(tree, q, v, tau, found, way)
+        if self.way != "clusters":
+            return partition.forward(tree, q, v, tau, found, self.way or "composite")
         assert self.choice is not None
         return clusters.forward(tree, q, v, tau, found, self.choice.independent)
 
@@ -197,7 +201,7 @@ class Equations:
             self.formulation, {}
         )
         known = FUNCTIONS
-        if self.formulation in CLOSED:
+        if self.is_closed:
             known = known | closed.FUNCTIONS | {"pivots": replace(known["pivots"], chosen=True)} | more
         return {n: self._with_parameters(f) for n, f in known.items()}
 

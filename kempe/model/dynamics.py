@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kempe.analyze.reactions import Reactions
     from kempe.analyze.subsystems import Inverse
     from kempe.control.motion import Motion
+    from kempe.dynamics.choose import Decision
     from kempe.dynamics.partition import Choice
     from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
@@ -40,10 +41,17 @@ class Dynamics(Loops, ABC):
         return choose(self)  # type: ignore[arg-type]
 
     @cached_property
+    def decision(self) -> "Decision":
+        """Which formulation and which way are used where there are loops, and what others would take."""
+        from kempe.analyze.formulation import decide
+
+        return decide(self)  # type: ignore[arg-type]
+
+    @cached_property
     def leg_scales(self) -> tuple[float, ...]:
         """What makes each number that `denoc` divides by one of order one; none for other formulations. Raises where
         legs or platform can move by themselves everywhere."""
-        if self.formulation != "denoc":  # type: ignore[attr-defined]
+        if self.equations.formulation != "denoc":  # type: ignore[attr-defined]
             return ()
         from kempe.analyze.legs import leg_scales
 

@@ -1,8 +1,6 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
-import warnings
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from html import escape
@@ -12,108 +10,27 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from kempe.check import check
 from kempe.compiler.count import Counts, count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
-from kempe.dynamics.definite import weak_joints
-from kempe.dynamics.equations import CLOSED, FORMULATIONS, OPEN, Equations
+from kempe.dynamics.choose import Candidate
+from kempe.dynamics.equations import Equations
 from kempe.dynamics.function import Function
 from kempe.dynamics.multipliers import WAYS
-from kempe.dynamics.tree import build
-from kempe.errors import MechanismError, StateError
+from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks, loop_blocks
 from kempe.model.dynamics import Dynamics
 from kempe.model.state import State
-from kempe.model.structures import Structures, fit_for, switched_on
-from kempe.topology.spanning import topology
-from kempe.topology.tree import counted
+from kempe.model.structures import Structures, switched_on
+from kempe.model.why import PAPERS, why
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.stepper import Stepper
-
-SERIAL = (
-    "A. Mohan and S. K. Saha, A recursive, numerically stable, and efficient simulation algorithm for serial robots, "
-    "Multibody System Dynamics 17 (2007) 291-319."
-)
-MANY = (
-    "M. Koul, S. V. Shah, S. K. Saha and M. Manivannan, Reduced-order forward dynamics of multiclosed-loop systems, "
-    "Multibody System Dynamics 31 (2014) 451-476."
-)
-PAPERS = {
-    "udu": SERIAL,
-    "cholesky": SERIAL,
-    "partition": "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of "
-    "human figures, IEEE/RSJ International Conference on Intelligent Robots and Systems (1999) 1108-1114.",
-    "denoc": "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop "
-    "multibody systems, Mechanics of Structures and Machines 29 (2001) 143-175.",
-    **dict.fromkeys(WAYS, MANY),
-    "springs": "J. Wang, C. M. Gosselin and L. Cheng, Modeling and simulation of robotic systems with closed kinematic "
-    "chains using the virtual spring approach, Multibody System Dynamics 7 (2002) 145-170.",
-}
-
-
-def compile_model(
-    mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
-) -> "Model":
-    """Checks the mechanism and chooses the equations; raises with everything that is wrong."""
-    if springs and formulation != "springs":
-        raise MechanismError(f"{', '.join(springs)}: only the formulation 'springs' takes it, not {formulation!r}")
-    findings = check(mechanism)
-    findings.raise_errors()
-    for finding in findings.warnings:
-        warnings.warn(str(finding), stacklevel=3)
-    source, mechanism = mechanism, deepcopy(mechanism)  # what is built on later does not change this model
-    if formulation != "auto" and formulation not in FORMULATIONS:
-        raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
-    found = topology(mechanism, cut, floating=formulation == "springs")
-    if found.constrained and formulation not in ("auto", "springs", *CLOSED):
-        held = "closed loops" if found.loops else "couplings"
-        raise MechanismError(
-            f"formulation {formulation!r} is for trees, and {mechanism.name!r} has {held}; give auto or "
-            f"{', '.join((*CLOSED, 'springs'))}"
-        )
-    if formulation == "springs" and found.switchable:
-        raise MechanismError(
-            f"formulation 'springs' holds its cuts for good, and {', '.join(found.switchable)} can be switched; give "
-            "auto or another formulation"
-        )
-    if formulation in (*CLOSED, "springs") and not found.constrained and not found.off:
-        raise MechanismError(
-            f"formulation {formulation!r} is for closed loops, and {mechanism.name!r} has no closed loops; give auto "
-            f"or {', '.join(OPEN)}"
-        )
-    if formulation in (*WAYS, "springs"):
-        loose, _ = weak_joints(build(replace(found, couplings=())))
-        if loose:
-            raise MechanismError(
-                f"formulation {formulation!r} works with the inertia of the tree alone, in which {', '.join(loose)} "
-                "can move against none; give auto or partition"
-            )
-    if formulation == "springs":
-        found = Model(Equations(found, (), "partition"), source).held_by_springs(**springs)
-    known = found.parameters
-    if len(set(parameters)) != len(parameters):
-        raise MechanismError(f"parameters: {', '.join(parameters)} names one twice")
-    for path in parameters:
-        if path not in known:
-            raise MechanismError(f"mechanism {mechanism.name!r} has no parameter {path!r}; it has {', '.join(known)}")
-    bent = [body.name for body in mechanism.bodies if body.beam is not None]
-    if formulation == "denoc" and bent:
-        raise MechanismError(
-            f"formulation 'denoc' is for rigid links, and {', '.join(bent)} can bend, which the recursion of a leg "
-            f"does not know; give auto or {', '.join(name for name in CLOSED if name != 'denoc')}"
-        )
-    model = Model(Equations(found, parameters, fit_for(found, formulation)), source)
-    model.compiled["structures"] = Structures(formulation, {frozenset(found.on): model})
-    if model.formulation == "denoc":
-        model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)
-    return model
 
 
 class Model(Dynamics):
@@ -142,45 +59,13 @@ class Model(Dynamics):
 
     @property
     def formulation(self) -> str:
-        """The equations in use."""
-        return self.equations.formulation
+        """The equations in use, found out when first asked for where `auto` was given."""
+        return self.chosen.formulation
 
     @cached_property
     def why(self) -> str:
         """Which equations are used, and why, in a sentence."""
-        if self.formulation == "partition":
-            free, loops = (self.v_names[k] for k in self.choice.independent), len(self.topology.loops)
-            held = counted(loops, "closed loop")
-            if self.topology.couplings:
-                held = " and ".join([*[held] * bool(loops), counted(len(self.topology.couplings), "coupling")])
-            return (
-                f"{self.mechanism.name} has {held}, so partition: "
-                f"{FORMULATIONS['partition']}, here {', '.join(free) or 'none'}; {self.counts.total} operations"
-            )
-        if self.formulation == "denoc":
-            legs = self.equations.legs.legs
-            joined = f"{len(legs)} legs carry a platform" if len(legs) > 1 else "one leg ends on the ground"
-            return (
-                f"denoc was asked for: {FORMULATIONS['denoc']}, here {', '.join(self.u_names)}; of "
-                f"{self.mechanism.name} {joined}, {self.counts.total} operations"
-            )
-        if self.formulation == "springs":
-            cuts, parts = (len(x) for x in (self.topology.held, self.topology.subsystems))
-            return (
-                f"springs was asked for: {FORMULATIONS['springs']}; {cuts} cut{'s' * (cuts != 1)}, {parts} "
-                f"subsystem{'s' * (parts != 1)} that move by themselves, {self.counts.total} operations"
-            )
-        if self.formulation in WAYS:
-            rows = self.nv - self.dof
-            return (
-                f"{self.formulation} was asked for: {FORMULATIONS[self.formulation]}; {rows} multipliers, "
-                f"{self.counts.total} operations"
-            )
-        repeated = " as repeated blocks" if not self.program("forward_dynamics").is_single_block else ""
-        return (
-            f"{self.mechanism.name} is a tree of {len(self.topology.tree)} joints, so {self.formulation}: "
-            f"{FORMULATIONS[self.formulation]}{repeated}, {self.counts.total} operations"
-        )
+        return why(self)
 
     @cached_property
     def counts(self) -> Counts:
@@ -197,7 +82,7 @@ class Model(Dynamics):
     def structures(self) -> Structures:
         """The models of this mechanism with other joints switched on, as far as they have been asked for."""
         if "structures" not in self.compiled:
-            self.compiled["structures"] = Structures(self.formulation, {frozenset(self.topology.on): self})
+            self.compiled["structures"] = Structures(self.equations.formulation, {frozenset(self.topology.on): self})
         return self.compiled["structures"]
 
     def switched(self, joints: Mapping[str, bool]) -> "Model":
@@ -214,19 +99,25 @@ class Model(Dynamics):
     def casadi(self, name: str, marker: Marker | Body | str | None = None) -> ca.Function:
         """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
         freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
-        functions = self.equations.functions()
-        if marker is not None:
-            functions = self.equations.marker_functions(self.marker(marker))
+        if marker is None:
+            equations = self._equations_of(name)
+            return equations.casadi(name, equations.functions()[name])
+        functions = self.equations.marker_functions(self.marker(marker))
         if name not in functions:
-            raise StateError(f"there is no function {name!r}; there are {', '.join(functions)}")
-        return (self.chosen if functions[name].chosen else self.equations).casadi(name, functions[name])
+            raise StateError(f"there is no function {name!r} of a marker; there are {', '.join(functions)}")
+        return self.equations.casadi(name, functions[name])
 
-    @property
+    @cached_property
     def chosen(self) -> Equations:
-        """The equations, with generalized coordinates where there are loops."""
-        if self.formulation not in CLOSED:
+        """The equations in use, with generalized coordinates where there are loops."""
+        if not self.equations.is_closed:
             return self.equations
-        return replace(self.equations, choice=self.choice, scales=self.leg_scales)
+        return self._by(self.decision.taken)
+
+    def _by(self, candidate: Candidate) -> Equations:
+        """The equations by another formulation, of the same tree in the same coordinates."""
+        by = {"formulation": candidate.formulation, "way": candidate.way}
+        return replace(self.equations, choice=self.choice, scales=self.leg_scales, **by)
 
     @cached_property
     def exact(self) -> "Model":
@@ -253,11 +144,22 @@ class Model(Dynamics):
 
     def program(self, name: str) -> Program:
         """A function of this model as a program."""
+        return _recalled(self._equations_of(name), name)
+
+    def candidate_program(self, candidate: Candidate) -> Program:
+        """Forward dynamics by another formulation, as a program."""
+        return _recalled(self._by(candidate), "forward_dynamics")
+
+    def _equations_of(self, name: str) -> Equations:
+        """The ones a function is traced from: only those that depend on it have a formulation chosen for them."""
+        if name in loop_blocks.FUNCTIONS and loop_blocks.repeats(self.equations):
+            return self.equations
         described = self.equations.functions().get(name)
-        if described is None and not (name in loop_blocks.FUNCTIONS and loop_blocks.repeats(self.equations)):
-            raise StateError(f"there is no function {name!r}; there are {', '.join(self.equations.functions())}")
-        equations = self.chosen if described is not None and described.chosen else self.equations
-        return recalled(lambda: _program(equations, name), equations, name)
+        if described is not None and not described.chosen:
+            return self.equations
+        if name not in self.chosen.functions():
+            raise StateError(f"there is no function {name!r}; there are {', '.join(self.chosen.functions())}")
+        return self.chosen
 
     def kernel(self, name: str) -> Kernel:
         """A function of this model as native code."""
@@ -373,11 +275,17 @@ class Model(Dynamics):
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
-        return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {self.formulation})"
+        said = self.formulation if "chosen" in vars(self) else self.equations.formulation  # found out by those who ask
+        return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {said})"
 
 
-def _program(equations: Equations, name: str) -> Program:
-    """A function of these equations, in repeated blocks where they serve."""
+def _recalled(equations: Equations, name: str) -> Program:
+    """A function of these equations, as it was traced before or now."""
+    return recalled(lambda: function_program(equations, name), equations, name)
+
+
+def function_program(equations: Equations, name: str) -> Program:
+    """A function of these equations, traced now, in repeated blocks where they serve."""
     repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
     return repeated or _traced(equations, name, equations.functions()[name])
 

@@ -15,10 +15,11 @@ On = frozenset[str]  # switchable joints that are on
 
 
 def fit_for(found: Topology, asked: str) -> str:
-    """The formulation that was asked for where it suits what is on, and else the usual one."""
+    """The formulation that was asked for where it suits what is on; else `udu` of a tree, and whichever turns out best
+    with loops."""
     if asked == "springs" or asked in (CLOSED if found.constrained else OPEN):
         return asked
-    return "partition" if found.constrained else "udu"
+    return "auto" if found.constrained else "udu"
 
 
 @dataclass(eq=False)

@@ -67,7 +67,7 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
         curved, numeric = model.nq != model.nv, model.topology.constrained and choice is None
-        equations = replace(model.equations, choice=choice, pull=setting.pull, scales=model.leg_scales)
+        equations = replace(model.chosen, choice=choice, pull=setting.pull, scales=model.leg_scales)
         kept = (choice is not None or model.topology.is_masked) and setting.projected
         closing = equations if kept else None
         main = recalled(

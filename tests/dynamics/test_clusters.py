@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from benchmarks.counts import arm_of_four_bars
 from kempe.compiler.count import count
 from kempe.compiler.trace import trace
-from kempe.dynamics.choose import way
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
@@ -152,9 +151,3 @@ def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
     assert np.diff(partition, 2)[0] > 20
     assert np.diff(sslm, 2)[0] > 20
     assert clustered[-1] < partition[-1] < sslm[-1]
-
-
-def test_large_mechanisms_of_several_clusters_take_that_way():
-    """Where it takes fewer operations: a figure on a swing, not an excavator; one cluster is one inertia matrix."""
-    ways = {name: way(ENTRIES[name].build().topology()) for name in ("excavator", "swing", "stewart")}
-    assert ways == {"excavator": "composite", "swing": "clusters", "stewart": "composite"}

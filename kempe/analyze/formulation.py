@@ -1,0 +1,52 @@
+"""Formulation: what the candidates for a mechanism take and lose, found by tracing them; the decision is remembered.
+
+No code is compiled for it: operations are counted in programs, and rounding is that of the same programs worked out in
+longer numbers (see `compiler.rounding`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kempe.analyze.freedom import assembled_samples
+from kempe.compiler.count import count
+from kempe.compiler.program import Program
+from kempe.compiler.recall import recalled
+from kempe.compiler.rounding import rounding
+from kempe.dynamics.choose import Candidate, Decision, Measured, best, candidates, is_worth_tracing
+from kempe.dynamics.definite import weak_joints
+from kempe.dynamics.tree import build
+from kempe.model import blocks
+from kempe.model.model import Model
+
+
+def decide(model: Model) -> Decision:
+    """Which formulation a mechanism with loops or couplings takes, of all (`auto`), or which way of its own."""
+    asked = model.equations.formulation
+    if asked not in ("auto", "partition"):
+        return Decision(Candidate(asked))
+    heavy = not weak_joints(build(replace(model.topology, couplings=())))[0]
+    repeats = asked == "auto" and blocks.repeats(replace(model.equations, formulation="sslm"))
+    known = candidates(model.topology, model.choice.independent, heavy, repeats)
+    known = tuple(each for each in known if asked in ("auto", each.formulation))
+    if len(known) == 1:
+        return Decision(known[0])
+    return recalled(lambda: _decided(model, known), "decision", model.equations, model.choice, known)
+
+
+def _decided(model: Model, known: tuple[Candidate, ...]) -> Decision:
+    found: tuple[Measured, ...] = ()
+    for candidate in known:
+        if is_worth_tracing(candidate, found):
+            program = model.candidate_program(candidate)
+            found += (Measured(candidate, count(program).total, lost(model, program)),)
+    return best(found)
+
+
+def lost(model: Model, program: Program) -> float:
+    """How much rounding changes accelerations, beside the largest, in the median over sampled closed states that move
+    at random; states where this program divides by zero count as lost."""
+    q = np.array(assembled_samples(model))
+    v, tau = np.random.default_rng(5).normal(size=(2, len(q), model.nv))
+    parameters = [np.tile(model.p, (len(q), 1))] if model.p_names else []
+    return float(np.median(rounding(program, q, v, tau, *parameters)))

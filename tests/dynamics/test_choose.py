@@ -1,0 +1,127 @@
+"""Which formulation `auto` takes: the shortest that keeps its digits, found by counting; and what runs by it are."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from benchmarks.counts import arm_of_four_bars, operations
+from kempe.dynamics.choose import DIGITS, MARGIN, Candidate, Measured, best
+from kempe.gallery.benchmarks import n_four_bar
+from kempe.gallery.entries import ENTRIES
+from tests.model.test_recall import forbid_tracing
+
+
+@cache
+def ring(links: int) -> kp.Mechanism:
+    """Rods in a closed ring: two equations hold it, however many links there are."""
+    m = kp.Mechanism(f"ring of {links}", gravity=(0, -9.81, 0))
+    rods = [m.rod(f"rod{k}", length=1.0 + 0.1 * (k % 3), mass=1.0) for k in range(links)]
+    ends = [m.ground.at(0, 0), *(rod.end for rod in rods)]
+    for k, (end, rod) in enumerate(zip(ends, rods, strict=False)):
+        m.revolute(f"pin{k}", end, rod.start)
+    m.revolute("last", rods[-1].end, m.ground.at(2, 0))
+    return m
+
+
+CASES = {
+    "four-bar": ENTRIES["four-bar"].build,
+    "excavator": ENTRIES["excavator"].build,
+    "stewart": ENTRIES["stewart"].build,
+    "two-arms": ENTRIES["two-arms"].build,
+    "ring of 12": lambda: ring(12),
+    "arm of 5 four-bars": lambda: arm_of_four_bars(5),
+    "n-four-bar of 10": lambda: n_four_bar(10),
+}
+TAKEN = {"ring of 12": "sslm", "arm of 5 four-bars": "partition, clusters"}
+LEFT_OUT = ("denoc", "springs")  # denoc ends where its coordinates do; springs have other equations
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_formulation_is_much_shorter_than_the_one_that_is_taken(name):
+    model = CASES[name]().compile()
+    taken = model.decision.taken
+    told = taken.formulation if taken.way is None else f"{taken.formulation}, {taken.way}"
+    assert told == TAKEN.get(name, "partition, composite")
+    found = operations(CASES[name]())
+    assert found[told] == model.counts.total
+    assert model.counts.total <= min(x for n, x in found.items() if n not in LEFT_OUT) / MARGIN
+
+
+def test_the_sentence_says_what_others_take():
+    model = ring(12).compile()
+    assert model.formulation == "sslm"
+    measured = {str(each.candidate): each.operations for each in model.decision.measured}
+    assert f"{measured['sslm']} operations, where partition by composite bodies takes" in model.why
+    assert str(measured["partition by composite bodies"]) in model.why
+    assert "Koul" in model.cite()
+
+
+def test_a_long_row_of_loops_is_compiled_as_repeated_blocks():
+    model = n_four_bar(40).compile()
+    assert model.formulation == "sslm"
+    assert "as repeated blocks" in model.why
+
+
+def test_what_was_asked_for_is_taken():
+    for formulation in ("partition", "slm", "augmented"):
+        model = ring(12).compile(formulation)
+        assert model.formulation == formulation
+        assert f"{formulation} was asked for" in model.why
+
+
+def test_multipliers_are_not_taken_where_the_tree_alone_has_no_inertia():
+    """A gear without mass turns against nothing unless it is tied to a wheel."""
+    m = kp.Mechanism("train", gravity=(0, -9.81, 0))
+    wheel, gear = m.rod("wheel", length=0.2, mass=1.0), m.solid("gear")
+    m.revolute("A", m.ground.at(0, 0), wheel.start)
+    m.revolute("B", m.ground.at(1, 0), gear.at(0, 0))
+    m.couple("gears", {"A": 1.0, "B": 2.0})
+    model = m.compile()
+    assert model.formulation == "partition"
+    assert len(model.decision.measured) < 2
+
+
+def test_the_decision_is_kept_and_nothing_is_traced_for_it_again(empty_cache, monkeypatch):
+    first = ring(6).compile().decision
+    forbid_tracing(monkeypatch)
+    assert ring(6).compile().decision == first
+    assert len(first.measured) > 1
+
+
+def test_a_model_is_shown_without_deciding():
+    model = ring(6).compile()
+    assert "auto" in repr(model)
+    assert model.formulation in repr(model)
+
+
+def measured(formulation: str, operations: int, rounding: float) -> Measured:
+    return Measured(Candidate(formulation), operations, rounding)
+
+
+def test_the_shortest_is_not_taken_where_it_loses_digits():
+    good, bad = measured("partition", 100, 1e-15), measured("sslm", 10, 1e-6)
+    decision = best((good, bad))
+    assert decision.taken == good.candidate
+    assert "sslm losing digits" in decision.sentence
+    assert best((good, measured("sslm", 10, 0.5 * DIGITS))).taken.formulation == "sslm"
+
+
+def test_one_that_is_hardly_shorter_is_not_taken():
+    usual = measured("partition", 100, 1e-15)
+    assert best((usual, measured("sslm", 81, 1e-15))).taken.formulation == "partition"
+    assert best((usual, measured("sslm", 79, 1e-15))).taken.formulation == "sslm"
+
+
+def test_runs_by_the_formulation_taken_are_those_of_partition():
+    start, runs = {"pin0": 1.2, "pin1": -0.9}, []
+    for formulation in ("auto", "partition"):
+        model = ring(12).compile(formulation)
+        runs.append(model.simulate(model.assemble(near=start), 1.0, tolerance=1e-11))
+        assert runs[-1].closure.max() < 1e-13
+    by_sslm, by_partition = runs
+    assert by_sslm.model.formulation == "sslm"
+    np.testing.assert_allclose(by_sslm.q, by_partition.q, atol=1e-7)
+    energy = by_sslm.energy.total
+    assert np.abs(energy - energy[0]).max() < 1e-9 * by_sslm.energy.kinetic.max()
