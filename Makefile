@@ -23,8 +23,10 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp per set of packages, so that a second run installs nothing.
+# The integrators are compiled once on a machine: that is part of setting up.
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/kempe prepare
 	touch $@
 
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python

@@ -175,6 +175,16 @@ def convert(
 
 
 @app.command()
+def prepare() -> None:
+    """Compile the integrators now, once on a machine, so that no first run waits for it."""
+    from kempe.commands.prepare import prepare as command
+
+    with Console(stderr=True).status("compiling") as status:
+        command(lambda what: status.update(f"compiling: {what}"))
+    _say("prepared   the integrators are compiled and kept")
+
+
+@app.command()
 def reproduce(
     paper: Annotated[int, typer.Argument(help="Number of the paper: 1, 2, 4 or 5.")],
     folder: Annotated[

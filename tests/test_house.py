@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "commands": {
         "analyze",
         "check",
+        "control",
         "formats",
         "gallery",
         "results",
