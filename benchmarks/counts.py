@@ -1,4 +1,4 @@
-"""Counted operations of forward dynamics by every formulation: the gallery, loops in a row, loops in a chain."""
+"""Counted operations of forward dynamics by every formulation: the gallery, loops in a row, in a chain, in a ring."""
 
 import warnings
 
@@ -13,6 +13,7 @@ from kempe.model.model import function_program
 WAYS = ("partition, composite", "augmented", "slm", "sslm", "partition, clusters", "denoc")
 GALLERY = ("four-bar", "five-bar", "3-rrr", "carpet-scraper", "excavator", "bricard", "stewart", "delta")
 SIZES = (1, 2, 5, 10)
+RINGS = (6, 8, 12, 20)
 
 
 def arm_of_four_bars(loops: int) -> Mechanism:
@@ -30,6 +31,17 @@ def arm_of_four_bars(loops: int) -> Mechanism:
     return m
 
 
+def ring(links: int) -> Mechanism:
+    """Rods in a closed ring: two equations hold it, however many links there are."""
+    m = Mechanism(f"ring of {links}", gravity=(0.0, -9.81, 0.0))
+    rods = [m.rod(f"rod{k}", length=1.0 + 0.1 * (k % 3), mass=1.0) for k in range(links)]
+    ends = [m.ground.at(0.0, 0.0), *(rod.end for rod in rods)]
+    for k, (end, rod) in enumerate(zip(ends, rods, strict=False)):
+        m.revolute(f"pin{k}", end, rod.start)
+    m.revolute("last", rods[-1].end, m.ground.at(2.0, 0.0))
+    return m
+
+
 def operations(mechanism: Mechanism) -> dict[str, int]:
     """By formulation, where it applies."""
     with warnings.catch_warnings():
@@ -44,6 +56,7 @@ def forward_dynamics() -> list[Row]:
     named = {name: ENTRIES[name].build() for name in GALLERY}
     named |= {f"n-four-bar, {n}": n_four_bar(n) for n in SIZES}
     named |= {f"arm of four-bars, {n}": arm_of_four_bars(n) for n in SIZES}
+    named |= {f"ring of {n} rods": ring(n) for n in RINGS}
     for name, mechanism in named.items():
         found = operations(mechanism)
         rows.append(Row(f"  {name}", ", ".join(str(found.get(way, "-")) for way in WAYS)))

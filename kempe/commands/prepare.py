@@ -1,4 +1,4 @@
-"""`kempe prepare`: what is compiled once on a machine, the integrators, is compiled now and kept, so that no run waits."""
+"""`kempe prepare`: the integrators, which are compiled once on a machine, are compiled now, so that no run waits."""
 
 from collections.abc import Callable
 

@@ -78,10 +78,7 @@ def _simulated(model: kp.Model, need: kp.Trajectory, story: Story) -> kp.Traject
     off = np.linalg.norm(run.point("bucket.tooth") - need.point("bucket.tooth"), axis=1).max()
     work, turned = (simpson(x, x=run.t) for x in (run.power.actuators, np.abs(run.power.actuators)))
     grown = run.energy.total[-1] - run.energy.total[0]
-    story.tell(
-        "result",
-        f"loops closed to {run.closure.max():.0e}, energy balanced to {abs(grown - work) / turned:.0e} of the "
-        f"{turned / 1000:.0f} kJ that the cylinders turned over, {run.end / spent:.0f} times faster than real time; the "
-        f"tooth is on its motion to {off * 1000:.1g} mm",
-    )
+    balance = f"energy balanced to {abs(grown - work) / turned:.0e} of {turned / 1000:.0f} kJ turned over"
+    told = f"loops closed to {run.closure.max():.0e}, {balance}, {run.end / spent:.0f} times faster than real time"
+    story.tell("result", f"{told}; the tooth is on its motion to {off * 1000:.1g} mm")
     return run

@@ -16,14 +16,17 @@ from kempe.model.structures import Structures, fit_for
 from kempe.topology.spanning import topology
 from kempe.topology.tree import Topology
 
+ASKED = ("auto", *(name for name in FORMULATIONS if name != "masked"))
+
 
 def compile_model(
     mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
 ) -> Model:
     """Checks the mechanism and what is asked for; raises with everything that is wrong. Equations are chosen, and code
     is made, when they are first needed."""
-    if formulation != "auto" and formulation not in FORMULATIONS:
-        raise MechanismError(f"there is no formulation {formulation!r}; there are auto, {', '.join(FORMULATIONS)}")
+    if formulation not in ASKED:
+        told = ". A run takes masked programs by itself: simulate(..., masked=True)" if formulation == "masked" else ""
+        raise MechanismError(f"there is no formulation {formulation!r}; there are {', '.join(ASKED)}{told}")
     if springs and formulation != "springs":
         raise MechanismError(f"{', '.join(springs)}: only the formulation 'springs' takes it, not {formulation!r}")
     findings = check(mechanism)

@@ -1,28 +1,14 @@
 """Which formulation `auto` takes: the shortest that keeps its digits, found by counting; and what runs by it are."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 import kempe as kp
-from benchmarks.counts import arm_of_four_bars, operations
+from benchmarks.counts import arm_of_four_bars, operations, ring
 from kempe.dynamics.choose import DIGITS, MARGIN, Candidate, Measured, best
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from tests.model.test_recall import forbid_tracing
-
-
-@cache
-def ring(links: int) -> kp.Mechanism:
-    """Rods in a closed ring: two equations hold it, however many links there are."""
-    m = kp.Mechanism(f"ring of {links}", gravity=(0, -9.81, 0))
-    rods = [m.rod(f"rod{k}", length=1.0 + 0.1 * (k % 3), mass=1.0) for k in range(links)]
-    ends = [m.ground.at(0, 0), *(rod.end for rod in rods)]
-    for k, (end, rod) in enumerate(zip(ends, rods, strict=False)):
-        m.revolute(f"pin{k}", end, rod.start)
-    m.revolute("last", rods[-1].end, m.ground.at(2, 0))
-    return m
 
 
 CASES = {

@@ -119,6 +119,21 @@ def test_springs_close_loops_as_they_grow_stiff(gaps):
     assert (np.abs(orders[1:] + 1.0) < 0.25).all()
 
 
+def test_a_gap_is_an_oscillator_driven_by_the_multiplier():
+    """phi'' + k G phi = -G lam, with G = J M^-1 J^T and lam what the closed joint would transmit there."""
+    model, closed, k = held(1e6), exact(), 1e6
+    rng = np.random.default_rng(0)
+    q, v, tau = start(model).q + 1e-4 * rng.normal(size=3), rng.normal(size=3), {"O": 6.0}
+    size, plane = closed.equations.closure_size, slice(0, 2)
+    phi, j, gamma = (size * x[plane] for x in (*closed.closure(q)[:2], closed.loop_bias(q, v)))
+    inertia = closed.mass_matrix(q)
+    alone = np.linalg.solve(inertia, closed.spread(tau) - closed.bias(q, v))
+    g = j @ np.linalg.solve(inertia, j.T)
+    lam = np.linalg.solve(g, gamma - j @ alone)
+    moved = j @ model.forward_dynamics(q, v, tau) - gamma
+    np.testing.assert_allclose(moved + k * g @ phi, -g @ lam, rtol=1e-9)
+
+
 def test_energy_is_kept_with_that_of_the_springs():
     run = held(1e6).simulate(start(held(1e6)), 1.0, tolerance=1e-11, output=0.01, method="dop853")
     assert np.ptp(run.energy.total) < 1e-7 * np.ptp(run.energy.potential)

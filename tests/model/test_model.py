@@ -370,6 +370,8 @@ def test_formulations_agree():
     np.testing.assert_allclose(udu.forward_dynamics(q, v, tau), cholesky.forward_dynamics(q, v, tau), rtol=1e-8)
     with pytest.raises(MechanismError, match="no formulation 'magic'; there are auto, udu, cholesky"):
         arm(2).compile(formulation="magic")
+    with pytest.raises(MechanismError, match=r"no formulation 'masked'; .* A run takes masked programs by itself"):
+        arm(2).compile(formulation="masked")
 
 
 def test_functions_are_asked_for_by_name():
