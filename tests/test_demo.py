@@ -21,7 +21,7 @@ def shown(tmp_path_factory):
 def test_pictures_and_pages_are_written(shown):
     folder, text = shown
     written = {path.name for path in folder.iterdir()}
-    assert written == {"index.html", "excavator.html", "forces.png", "poses.png", "overview.png"}
+    assert written == {"index.html", "excavator.html", "forces.png", "poses.png"}
     page = (folder / "index.html").read_text()
     assert set(re.findall(r'src="([^"]*)"', page)) == written - {"index.html"}
     assert not re.search("@[A-Z]", page)

@@ -43,9 +43,8 @@ def show(folder: Path, console: Console) -> None:
     run = _simulated(model, need, story)
     files = [run.animate(folder / "excavator.html", points=["bucket.tooth"])]
     files.append(run.strip(folder / "poses.png", points=["bucket.tooth"]))
-    for what, name in (("torques", "forces"), ("overview", "overview")):
-        run.plot(what, folder / f"{name}.png")
-        files.append(folder / f"{name}.png")
+    run.plot("torques", folder / "forces.png")
+    files.append(folder / "forces.png")
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     files.append(write_whole(folder / "index.html", template.replace("@STORY@", story.page)))
     console.print(f"wrote      {', '.join(path.name for path in files)}", highlight=False, markup=False, soft_wrap=True)

@@ -10,7 +10,6 @@ from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from tests.model.test_recall import forbid_tracing
 
-
 CASES = {
     "four-bar": ENTRIES["four-bar"].build,
     "excavator": ENTRIES["excavator"].build,
