@@ -234,10 +234,23 @@ class Polynomial(Motion):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Together(Motion):
-    """Motions of different joints at the same time."""
+class _Several(Motion):
+    """A motion made of others."""
 
     parts: tuple[Motion, ...]
+
+    def signals(self):
+        """The tables of the parts, side by side; each holds its ends where others go on."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Piecewise | None:
+        return _tables(self.parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Together(_Several):
+    """Motions of different joints at the same time."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -257,14 +270,6 @@ class Together(Motion):
     def _sample(self, t):
         return np.concatenate([part._sample(t) for part in self.parts], axis=2)
 
-    def signals(self):
-        """The tables of the parts, side by side."""
-        return self._table
-
-    @cached_property
-    def _table(self) -> Piecewise | None:
-        return _tables(self.parts)
-
     def symbolic(self, t, w=None):
         """The parts, one below the other."""
         each = zip(*_symbolic(self.parts, t, w), strict=True)
@@ -281,11 +286,10 @@ class Together(Motion):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sequence(Motion):
+class Sequence(_Several):
     """Motions of the same joints one after the other, each from the end of the one before."""
 
     names: tuple[str, ...]
-    parts: tuple[Motion, ...]
 
     @property
     def begin(self) -> float:
@@ -306,14 +310,6 @@ class Sequence(Motion):
         for k, part in enumerate(self.parts):
             out[:, turn == k] = part._sample(t[turn == k])[:, :, self._order(part)]
         return out
-
-    def signals(self):
-        """The tables of the parts, side by side: each holds its ends while another has its turn."""
-        return self._table
-
-    @cached_property
-    def _table(self) -> Piecewise | None:
-        return _tables(self.parts)
 
     def symbolic(self, t, w=None):
         """The part whose turn it is."""
@@ -372,7 +368,7 @@ def then(*motions: Motion) -> Motion:
             merged[-1] = Polynomial(last.names, last.pieces.then(part.pieces.chosen(order)))
         else:
             merged.append(part)
-    return merged[0] if len(merged) == 1 else Sequence(names, tuple(merged))
+    return merged[0] if len(merged) == 1 else Sequence(tuple(merged), names)
 
 
 def _waiting(values: dict[str, float], beside: Motion) -> Polynomial:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kempe.errors import MechanismError
+from kempe.mechanism.given import number
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Rotation, shift_of
 from kempe.spatial.vectors import Scalar, array, matrix, scaled
@@ -27,18 +28,9 @@ def tensor_matrix(xx, yy, zz, xy=0.0, xz=0.0, yz=0.0) -> np.ndarray:
     return matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
-def _float(value, what: str) -> float:
-    if isinstance(value, (bool, str)) or np.ndim(value):
-        raise MechanismError(f"{what}: give a number, not {value!r}")
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what}: give a number, not {value!r}") from error
-
-
 def _floats(values, what: str) -> tuple:
     """Numbers, or rows of numbers, as tuples."""
-    return tuple(_floats(x, what) if isinstance(x, (tuple, list, np.ndarray)) else _float(x, what) for x in values)
+    return tuple(_floats(x, what) if isinstance(x, (tuple, list, np.ndarray)) else number(x, what) for x in values)
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ class Solid:
             numbers = (
                 _floats(value, f"{part.name} of a {self.kind}")
                 if nested
-                else _float(value, f"{part.name} of a {self.kind}")
+                else number(value, f"{part.name} of a {self.kind}")
             )
             object.__setattr__(self, part.name, numbers)
 
@@ -304,7 +296,7 @@ class Body:
             raise MechanismError(
                 f"{where}: the name {name!r} is already used on every body or on this one; choose another"
             )
-        position = tuple(c if isinstance(c, str) else _float(c, where) for c in (x, y, z))
+        position = tuple(c if isinstance(c, str) else number(c, where) for c in (x, y, z))
         marker = Marker(self, position, _axes(rotation, where), name)  # type: ignore[arg-type]
         if name is not None:
             self.markers[name] = marker
@@ -315,7 +307,7 @@ class Body:
         where = f"solid {name!r} on {self.name!r}"
         if not isinstance(solid, Solid):
             raise MechanismError(f"{where}: give a solid such as kp.Rod(0.2, 1.5), not {solid!r}")
-        position = tuple(c if isinstance(c, str) else _float(c, where) for c in at)
+        position = tuple(c if isinstance(c, str) else number(c, where) for c in at)
         if len(position) != 3:
             raise MechanismError(f"{where}: at takes three numbers")
         axes = None if rotation is None else _axes(rotation, where)

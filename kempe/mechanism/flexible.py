@@ -17,6 +17,7 @@ from numpy.polynomial import Chebyshev
 
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import FRAME, Body, Length, Marker, Solid, Values, tensor_matrix
+from kempe.mechanism.given import number
 from kempe.mechanism.joints import JointKind
 from kempe.mechanism.mechanism import Joint
 from kempe.mechanism.ritz import ALONG, MOST, NAMED, Coefficients, Integrals, chebyshev, integrals, named, polynomial
@@ -80,8 +81,8 @@ class Beam(Solid):
         counts = tuple(count if isinstance(x, str) else len(x) for x, count in zip(shapes, counts, strict=True))
         if not sum(counts):
             raise MechanismError("modes are none at all; a body that does not bend is a rod")
-        numbers = {n: _number(getattr(self, n), n) for n in ("length", "E", "rho", "A", "damping")}
-        area = tuple(_number(x, "I") for x in area)
+        numbers = {n: number(getattr(self, n), n) for n in ("length", "E", "rho", "A", "damping")}
+        area = tuple(number(x, "I") for x in area)
         kept = {"I": area, "modes": counts, "shape": shapes}
         if directions == 1:  # which needs no tuples
             kept = {name: only for name, (only,) in kept.items()}
@@ -164,15 +165,6 @@ def _at(shape: Chebyshev, s: Scalar) -> Scalar:
     return 0.0 if not is_symbolic(found) and abs(found) < 1e-12 * max(map(abs, coefficients)) else found
 
 
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, (bool, str)) or np.ndim(value):
-        raise MechanismError(f"{what}: give a number, not {value!r}")
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what}: give a number, not {value!r}") from error
-
-
 def _each_way(shape: Any, directions: int) -> tuple:
     """A shape for each direction, from one for all, one for each by letter, or those of a beam that was read."""
     if isinstance(shape, Mapping):
@@ -202,7 +194,7 @@ def _shapes(shape: Any, count: Any) -> str | tuple[Coefficients, ...]:
         return shape
     if not isinstance(shape, (tuple, list)) or not shape:
         raise MechanismError(f"shape takes a name ({', '.join(NAMED)}) or a list of functions, not {shape!r}")
-    return tuple(polynomial(f, "shape") if callable(f) else tuple(_number(x, "shape") for x in f) for f in shape)
+    return tuple(polynomial(f, "shape") if callable(f) else tuple(number(x, "shape") for x in f) for f in shape)
 
 
 # ---- sections -------------------------------------------------------------------------------------------------

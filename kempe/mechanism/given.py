@@ -9,6 +9,16 @@ import numpy as np
 from kempe.errors import MechanismError
 
 
+def number(value: Any, what: str) -> float:
+    """One, as a float; `what` it is, for the error."""
+    if isinstance(value, (bool, str)) or np.ndim(value):
+        raise MechanismError(f"{what}: give a number, not {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what}: give a number, not {value!r}") from error
+
+
 def numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
     """As many as there must be, as floats; `what` they are, for the error."""
     try:
