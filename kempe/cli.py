@@ -186,22 +186,33 @@ def prepare() -> None:
 
 @app.command()
 def reproduce(
-    paper: Annotated[int, typer.Argument(help="Number of the paper: 1, 2, 4 or 5.")],
+    papers: Annotated[
+        list[int] | None, typer.Argument(metavar="[1|2|3|4|5]...", help="Of which papers; of all.")
+    ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="Where figures and tables go; paper1 for paper 1 unless given.")
+        Path | None, typer.Option(help="Where all of it goes; reproduce, or reproduce-3 for paper 3, unless given.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Reproduce a paper: its figures as pictures and data, its tables beside the paper's own."""
-    from kempe.gallery.studies import STUDIES, study
+    """Reproduce papers: figures, animations and tables on one page, their numbers beside ours, and data in folders.
 
-    chosen = study(paper)
-    target = folder or Path(f"paper{paper}")
-    report = chosen(target, (lambda _: None) if as_json else lambda text: console.print(f"  {text}", style="dim"))
+    The exit code is 1 where a study broke off; the others are on the page all the same.
+    """
+    from kempe.commands import reproduce as command
+    from kempe.gallery.studies import chosen
+
+    studies = chosen(papers or ())
+    target = folder or Path("-".join(["reproduce", *map(str, sorted(studies))] if papers else ["reproduce"]))
     if as_json:
-        _print_json({"paper": paper, "papers": sorted(STUDIES), "files": [str(path) for path in report.files]})
+        done = command.reproduce(studies, target, command.Silence())
+        _print_json(command.report_json(done))
     else:
-        console.print(f"wrote      {len(report.files)} files into {target}\nlook at    {target / 'index.html'}")
+        with command.shown(console) as heard:
+            done = command.reproduce(studies, target, heard)
+        _say(f"wrote      {len(done.document.files)} files into {target}")
+        _say(f"look at    {done.document.page}")
+    if not done.complete:
+        raise typer.Exit(1)
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,6 @@
 """Paper 2 reproduced: M. Koul, S. V. Shah, S. K. Saha and M. Manivannan (2014), Figures 7, 8 and Tables 1-4."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from kempe.gallery.paper2_runs import Case
 from kempe.gallery.report import Report
 from kempe.results.trajectory import Trajectory
 
+TITLE = "Paper 2: the carpet scraper and the 3-RRR of Koul, Shah, Saha and Manivannan (2014)"
 TOLERANCES = (1e-8, 1e-10, 1e-12)
 TABLE_1 = {  # length [m], mass [kg]
     "carpet-scraper": {
@@ -28,9 +28,15 @@ TABLE_1 = {  # length [m], mass [kg]
 }  # fmt: skip
 
 
-def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
-    """Runs everything and writes it into a folder; `say` hears what is being done."""
-    report = Report(folder, "Paper 2: the carpet scraper and the 3-RRR of Koul, Shah, Saha and Manivannan (2014)")
+STRUCTURE = {  # freedom; loops, and their equations; freedoms of subsystems (27, 38)
+    "carpet-scraper": (1, 3, 6, (1, 2, 4)),
+    "3-rrr": (3, 2, 4, (5, 1, 1)),
+}
+EXCAVATOR = (11, 15, 4, 3)  # moving bodies, joints, loops, freedom: section 1, Fig. 1
+
+
+def study(report: Report, say: Callable[[str], None]) -> None:
+    """Runs everything and reports it; `say` hears what is being done."""
     report.say(
         "M. Koul, S. V. Shah, S. K. Saha and M. Manivannan, Reduced-order forward dynamics of multiclosed-loop "
         "systems, Multibody System Dynamics (2014): Lagrange multipliers of the whole system (SLM, formulation 'slm') "
@@ -49,14 +55,12 @@ def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
     say("when forced runs leave")
     _leaving(report, cases)
     say("seconds of runs")
-    costs.whole_runs(report, cases)
+    spent = costs.whole_runs(report, cases)
     say("multipliers alone")
-    costs.multipliers_alone(report, cases)
+    costs.multipliers_alone(report, cases, spent)
     costs.eliminations(report, cases)
     say("the excavator")
     _excavator(report)
-    report.write()
-    return report
 
 
 # ---- Tables 1 and 2 --------------------------------------------------------------------------------------
@@ -85,10 +89,27 @@ def _parameters(report: Report, cases: tuple[Case, ...]) -> None:
         "ReDySim's Hoeken linkage) and that of link 4 (0.14 m, ours); of the 3-RRR its base (a triangle of 1 m, "
         "ReDySim's). ReDySim gives the platform 0.16 kg m^2; a uniform plate has 0.1067."
     )
+    report.compare("numbers of Table 1 that the mechanisms do not have", "Table 1", 0,
+                   sum(map(len, map(differing, cases))))  # fmt: skip
+    for case, where in zip(cases, ("4.1, (26, 27)", "4.2, (37, 38)"), strict=True):
+        freedom, loops, rows, sizes = STRUCTURE[case.name]
+        model, subsystems = case.model, tuple(map(len, multipliers.columns_of(case.model)))
+        report.compare(f"{case.name}: freedom, loops, multipliers, freedoms of subsystems", where,
+                       (freedom, loops, rows, *sizes),
+                       (model.dof, len(model.topology.loops), len(multipliers.kept(model)), *subsystems))  # fmt: skip
     names = {"carpet-scraper": {"theta_1": "crank"}, "3-rrr": {"theta_1": "A1", "theta_6": "A2", "theta_7": "A3"}}
     rows = [[case.name, name, float(case.start[joint]), float(case.start.rate(joint))]
             for case in cases for name, joint in names[case.name].items()]  # fmt: skip
     report.table("table2", "Table 2. Where runs start", ["mechanism", "angle", "position [rad]", "rate [rad/s]"], rows)
+    for case in cases:
+        found = tuple(float(case.start[joint]) for joint in names[case.name].values())
+        printed = (0.0,) if case.name == "carpet-scraper" else tuple(runs.MOTORS.values())
+        report.compare(
+            f"{case.name}: {', '.join(names[case.name])} at the start", "Table 2", printed, found, "rad", 5e-5,
+            digits=5,
+        )  # fmt: skip
+    report.compare("carpet-scraper: rate of theta_1 at the start", "Table 2", runs.SPEED,
+                   float(cases[0].start.rate("crank")), "rad/s", 5e-5, digits=5)  # fmt: skip
     ours = cases[1].start
     passive = ", ".join(f"{name} {ours[name]:.4f} ({x:.4f})" for name, x in runs.LEGS.items())
     report.say(
@@ -116,6 +137,7 @@ def _figure(report: Report, case: Case, number: int) -> None:
     data |= {f"desired {name} [rad]": x for name, x in wanted.items()}
     data |= {f"deviation by {way} [rad]": x for way, x in errors.items()}
     report.figure(f"figure{number}", f"Figure {number}. Simulation by sslm at tolerance 1e-8", figure, data)
+    report.animation(f"fall{number}", f"Figure {number}(a), free: the {case.name} from Table 2", free.animate)
     need = case.need
     motion = {
         "carpet-scraper": f"the crank keeps its {runs.SPEED} rad/s",
@@ -211,6 +233,11 @@ def _excavator(report: Report) -> None:
     header = ["", *(f"subsystem {name}" for name in ("I", "II", "III"))]
     report.table("pattern", "(14): blocks of J of the excavator of Figure 1, by numbers", header,
                  patterns.written(found, (1, 2, 3, 4)))  # fmt: skip
+    topology, moving = model.topology, len(model.mechanism.bodies)
+    report.compare("excavator: moving bodies, joints, loops, freedom", "section 1, Fig. 1", EXCAVATOR,
+                   (moving, len(model.mechanism.joints), len(topology.loops), model.dof))  # fmt: skip
+    report.compare("excavator: blocks of J that are not where (14) has them", "(14)", 0,
+                   int((found != patterns.PRINTED).sum()))  # fmt: skip
     groups = "; ".join(", ".join(part.bodies) for part in model.topology.subsystems)
     same = "It is" if (found == patterns.PRINTED).all() else "It is not"
     report.say(

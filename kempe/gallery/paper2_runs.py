@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -61,13 +61,15 @@ class Case:
 
     def free(self, formulation: str, duration: float = SHORT, tolerance: float = FINE) -> Trajectory:
         """Gravity alone."""
-        return self._run(formulation, duration, None, tolerance)
+        return _once(self, formulation, duration, tolerance, False)
 
     def forced(self, formulation: str, tolerance: float = FINE) -> Trajectory:
         """The efforts of inverse dynamics and gravity, nothing else."""
-        return self._run(formulation, SHORT, self.torques, tolerance)
+        return _once(self, formulation, SHORT, tolerance, True)
 
-    def _run(self, formulation: str, duration: float, torque: Table | None, tolerance: float) -> Trajectory:
+    def again(self, formulation: str, duration: float, tolerance: float, forced: bool) -> Trajectory:
+        """A run made whether or not it was before, as where it is timed."""
+        torque = self.torques if forced else None
         return self.models[formulation].simulate(self.start, duration, torque, tolerance, OUTPUT, METHOD)
 
     def errors(self, run: Trajectory) -> np.ndarray:
@@ -78,6 +80,11 @@ class Case:
         """The largest real part of the eigenvalues beside the motion under its own torques [1/s]."""
         found = [self.need.linearize(float(x), coordinates=self.motion.names).A for x in t]
         return np.linalg.eigvals(np.array(found)).real.max(axis=1)
+
+
+@cache
+def _once(case: Case, formulation: str, duration: float, tolerance: float, forced: bool) -> Trajectory:
+    return case.again(formulation, duration, tolerance, forced)
 
 
 def _compiled(mechanism: Mechanism, cut: tuple[str, ...], formulations: tuple[str, ...]) -> dict[str, Model]:

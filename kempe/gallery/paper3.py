@@ -1,7 +1,6 @@
 """Paper 3 reproduced: K. Yamane and Y. Nakamura (1999), section 4: a figure on a swing that lets go, and its costs."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -14,13 +13,16 @@ from kempe.gallery.swing import HANDS, RELEASES, SIDES, swing
 from kempe.mechanism.mechanism import Mechanism
 from kempe.results.trajectory import Trajectory
 
+TITLE = "Paper 3: the figure on a swing of Yamane and Nakamura (1999)"
 TOLERANCES = 1e-6, 1e-8, 1e-10, 1e-12
 GRAVITY = 9.81  # m/s^2
 
 
-def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
-    """Runs everything and writes it into a folder; `say` hears what is being done."""
-    report = Report(folder, "Paper 3: the figure on a swing of Yamane and Nakamura (1999)")
+PRINTED = 16, 4, 6, 34, 2, 2  # freedoms of the figure, of a limb; balls; freedoms; loops; virtual links: section 4
+
+
+def study(report: Report, say: Callable[[str], None]) -> None:
+    """Runs everything and reports it; `say` hears what is being done."""
     report.say(
         "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of human "
         "figures (1999), section 4: a figure of 16 freedoms holds a swing of six balls, 34 freedoms and two loops, and "
@@ -29,6 +31,10 @@ def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
     say("the figure and its swing")
     _body(report)
     _readings(report)
+    say("operations")
+    costs.operations(report)
+    say("operations as loops are added")
+    costs.growth(report)
     say("one hand lets go, then the other")
     model = runs.swings()[runs.SHORTEST]
     runs.released(model)  # once before it is timed, so that all structures are compiled
@@ -38,12 +44,6 @@ def study(folder: Path, say: Callable[[str], None] = lambda _: None) -> Report:
     _energy(report)
     say("time of one evaluation")
     costs.times(report, run)
-    say("operations")
-    costs.operations(report)
-    say("operations as loops are added")
-    costs.growth(report)
-    report.write()
-    return report
 
 
 # ---- what is simulated -----------------------------------------------------------------------------------
@@ -72,14 +72,34 @@ def _readings(report: Report) -> None:
     header = ["reading", "freedoms of joints N_J", "independent loops of joints", "N_F", "velocities of the tree",
               "joints cut", "their equations"]  # fmt: skip
     report.table("readings", "Two readings of section 4", header, rows)
+    counted(report, swing())
+    balls, bar = (row[1:] for row in rows)
+    report.compare(
+        "independent loops of joints, by both readings", "section 4", PRINTED[4], (balls[1], bar[1]), reason="If hands "
+        "hold ropes by two of the six balls there is one loop of joints, and two if the figure is thought of as "
+        "floating, by its hands; if they are welded to a bar there are two of joints.",
+    )  # fmt: skip
+    report.compare("N_J, freedoms of all joints, by both readings", "section 4", PRINTED[3], (balls[0], bar[0]))
     report.say(
-        "'The swing consists of six spherical joints, thus we have 34 degrees of freedom and two closed loops in "
-        "total', and the hands hold it by two virtual links. If the hands' joints are two of the six balls, N_J = 16 + "
-        "18 = 34, and there are two loops if the figure is thought of as floating, by its two hands; of the joints "
-        "alone there is one. If all six balls are in the swing, and hands are welded to its bar, N_J = 34 and there "
-        "are two loops of joints. N_F = N_J - m (14) is 28 or 22. Runs and times are of the first reading, in which "
-        "the tree has 34 velocities too."
+        f"'The swing consists of six spherical joints, thus we have 34 degrees of freedom and two closed loops in "
+        f"total', and the hands hold it by two virtual links. If the hands' joints are two of the six balls, N_J = 16 "
+        f"+ 18 = 34, and there are two loops if the figure is thought of as floating, by its two hands; of the joints "
+        f"alone there is one. If all six balls are in the swing, and hands are welded to its bar, N_J = 34 and there "
+        f"are two loops of joints. N_F = N_J - m (14) is {balls[2]} or {bar[2]}. Runs and times are of the first "
+        f"reading, in which the tree has 34 velocities too."
     )
+
+
+def counted(report: Report, mechanism: Mechanism) -> None:
+    """Freedoms of the figure and balls of the swing, joint by joint."""
+    free = {joint.name: len(joint.type.v_names) for joint in mechanism.joints if joint.name != "flight"}
+    balls = sum(number == 3 for number in free.values())
+    figure = sum(number for number in free.values() if number != 3)
+    arm = sum(free[f"left {name}"] for name in ("shoulder", "elbow"))
+    virtual = sum(loop.joint.name in HANDS for loop in mechanism.topology().loops)
+    report.compare("freedoms of the figure, and of a limb", "section 4, Fig. 7", PRINTED[:2], (figure, arm))
+    report.compare("spherical joints of the swing", "section 4", PRINTED[2], balls)
+    report.compare("virtual links, each at a hand that can let go", "section 4", PRINTED[5], virtual)
 
 
 def reading(mechanism: Mechanism) -> tuple[int, int, int, int, int, int]:
@@ -99,7 +119,7 @@ def _released(report: Report, run: Trajectory) -> None:
     report.heading("Released one hand at a time")
     palms = tuple(f"{side} forearm.palm" for side in SIDES)
     title = "the left hand lets go at {:g} s, the right one at {:g} s".format(*RELEASES.values())
-    report.page("swing", f"The run to look at: {title}", lambda path: run.animate(path, points=palms))
+    report.animation("swing", f"The run: {title}", lambda path: run.animate(path, points=palms))
     report.picture("strip", f"The run, {title}", lambda path: run.strip(path, 9))
     t, energy, center = run.t, run.energy, runs.figure_center(run)
     forces = {hand: np.linalg.norm(run.reaction(hand)[:, 3:], axis=1) for hand in HANDS}

@@ -90,11 +90,11 @@ def growth(t: np.ndarray, rates: np.ndarray, times: np.ndarray, size: np.ndarray
     return figure
 
 
-def times(medians: dict[str, float]) -> "Figure":
+def times(spent: dict[str, float]) -> "Figure":
     """Figure 9."""
     figure, axes = sheet(1, 1, (6, 3.2))
-    bars = axes[0, 0].barh(list(medians), list(medians.values()), color=(BLUE, ORANGE), height=0.5)
+    bars = axes[0, 0].barh(list(spent), list(spent.values()), color=(BLUE, ORANGE), height=0.5)
     axes[0, 0].bar_label(bars, fmt="%.2f ms", padding=4)
-    axes[0, 0].set(xlabel="wall time of 6 s of simulation [ms]", xlim=(0, 1.2 * max(medians.values())))
+    axes[0, 0].set(xlabel="wall time of 6 s of simulation [ms]", xlim=(0, 1.2 * max(spent.values())))
     axes[0, 0].invert_yaxis()
     return figure

@@ -1,20 +1,43 @@
-"""The papers' studies by number."""
+"""The papers' studies by number, and a study carried out: a report whatever happens."""
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kempe.errors import FileError
 from kempe.gallery import paper1, paper2, paper3, paper4, paper5
 from kempe.gallery.report import Report
 
-Study = Callable[[Path, Callable[[str], None]], Report]
-
-STUDIES: dict[int, Study] = {1: paper1.study, 2: paper2.study, 3: paper3.study, 4: paper4.study, 5: paper5.study}
+Say = Callable[[str], None]
 
 
-def study(paper: int) -> Study:
-    """The study of a paper."""
-    if paper not in STUDIES:
+@dataclass(frozen=True)
+class Study:
+    """A paper's: the title of its report, and what fills that in, saying what is being done."""
+
+    title: str
+    fill: Callable[[Report, Say], None]
+
+
+PAPERS = {3: paper3, 5: paper5, 2: paper2, 1: paper1, 4: paper4}  # what takes longest first, where several run at once
+STUDIES = {number: Study(paper.TITLE, paper.study) for number, paper in PAPERS.items()}
+
+
+def chosen(papers: Iterable[int]) -> dict[int, Study]:
+    """The studies of these papers, of all where none is named, in the order in which they are best begun."""
+    named = set(papers) or set(STUDIES)
+    for paper in sorted(named - set(STUDIES)):
         there = ", ".join(map(str, sorted(STUDIES)))
         raise FileError(f"paper {paper} cannot be reproduced yet; there are: {there}")
-    return STUDIES[paper]
+    return {paper: study for paper, study in STUDIES.items() if paper in named}
+
+
+def carried_out(study: Study, folder: Path, say: Say) -> Report:
+    """The study's report; where something goes wrong, what there is so far, and what went wrong."""
+    report = Report(folder, study.title)
+    try:
+        study.fill(report, say)
+    except Exception:
+        report.trouble = traceback.format_exc()
+    return report

@@ -8,6 +8,7 @@ function app() {
   const root = document.documentElement, darkScheme = matchMedia("(prefers-color-scheme: dark)");
   const theme = () => root.dataset.theme || (darkScheme.matches ? "dark" : "light");
   if (wish.get("theme")) root.dataset.theme = wish.get("theme");
+  root.classList.toggle("framed", window.parent !== window);
   const gl = renderer(canvas);
   if (!gl) { root.classList.add("blind"); }
   const world = stage(data), { times } = world, start = times[0], end = times[times.length - 1], look = data.look;

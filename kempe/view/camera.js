@@ -95,6 +95,8 @@ function camera(canvas, look, cloudOf, changed) {
   });
   for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, event => down.delete(event.pointerId));
   canvas.addEventListener("wheel", event => {
+    // Inside another page the wheel is that page's until someone has clicked here.
+    if (window.parent !== window && document.activeElement !== canvas) return;
     event.preventDefault();
     state.distance *= Math.exp(clamp(event.deltaY * (event.deltaMode ? 20 : 1), -200, 200) * 0.0015);
     changed();

@@ -8,8 +8,9 @@ from kempe.compiler.trace import trace
 from kempe.gallery import paper3_growth as growing
 from kempe.gallery import paper3_runs as runs
 from kempe.gallery.benchmarks import n_four_bar
+from kempe.gallery.document import write
 from kempe.gallery.figure import MASS, SOLE, STATURE, TABLE, palm_of
-from kempe.gallery.paper3 import reading
+from kempe.gallery.paper3 import counted, reading
 from kempe.gallery.report import Report
 from kempe.gallery.swing import HANDS, POSE, RELEASES, SIDES, hanging, swing
 from kempe.model.state import State
@@ -64,6 +65,13 @@ def test_both_readings_have_34_freedoms_of_joints():
     """And N_F = N_J - m (14), by rank: six equations for a loop."""
     assert reading(swing()) == (34, 1, 28, 34, 2, 6)
     assert reading(swing(bar=True)) == (34, 2, 22, 37, 3, 15)
+
+
+def test_what_is_counted_of_the_swing_is_what_the_paper_has(tmp_path):
+    report = Report(tmp_path, "Swing")
+    counted(report, swing())
+    assert [x.ours for x in report.comparisons] == [(16, 4), 6, 2]
+    assert all(x.agrees for x in report.comparisons)
 
 
 @pytest.mark.parametrize("bar", [False, True])
@@ -132,14 +140,15 @@ def test_in_flight_the_figure_keeps_its_angular_momentum_and_falls_with_g(run):
 
 
 def test_the_report_has_pictures_and_pages(run, tmp_path):
-    report = Report(tmp_path, "Swing")
+    report = Report(tmp_path / "swing", "Swing")
     palms = tuple(f"{side} forearm.palm" for side in SIDES)
     report.picture("strip", "Poses", lambda path: run.strip(path, 3))
-    report.page("swing", "To look at", lambda path: run.animate(path, points=palms))
-    page = report.write().read_text()
-    assert 'href="swing.html"' in page
+    report.animation("swing", "To look at", lambda path: run.animate(path, points=palms))
+    assert report.pages == [(report.folder / "swing.html").read_text()]
+    page = write(tmp_path, [report], 1.0).page.read_text()
+    assert 'data-page="swing-0"' in page
     assert "data:image/png;base64," in page
-    assert {path.name for path in report.files} == {"strip.png", "swing.html", "report.md", "index.html"}
+    assert {path.name for path in report.files} == {"strip.png", "swing.html"}
 
 
 # ---- operations ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from benchmarks.trees import pinocchio_model
 from kempe.dynamics.tree import build
 from kempe.gallery import paper4
 from kempe.gallery.puma import DURATION, JOINTS, desired, forced, puma
+from kempe.gallery.report import Report
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,9 @@ def peer(model):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    return paper4.study(tmp_path_factory.mktemp("paper4"))
+    found = Report(tmp_path_factory.mktemp("papers") / "paper4", paper4.TITLE)
+    paper4.study(found, lambda _: None)
+    return found
 
 
 def eq38(t):
@@ -111,12 +114,20 @@ def test_every_figure_and_table_is_there(report):
         "growth.png",
         "steps.csv",
         "times.csv",
-        "index.html",
-        "report.md",
+        "puma.html",
     } <= names
-    page = (report.folder / "index.html").read_text()
-    assert page.count("data:image/png;base64,") == 7
-    assert "<script" not in page
+    assert "".join(report.parts).count("data:image/png;base64,") == 7
+
+
+def test_what_differs_from_the_paper_has_a_reason(report):
+    found = {x.what: x for x in report.comparisons}
+    assert all(x.agrees or x.reason for x in found.values())
+    assert all(x.agrees for x in found.values() if x.where == "Table 2" or "step sizes" in x.what)
+    for x in (x for x in found.values() if x.where == "Table 1"):  # below the paper's
+        assert x.farthest[0] < 0
+    table = next(x for x in found.values() if x.where == "Table 3")
+    assert table.paper == (5.4, 5.6, 5.4, 5.4, 5.4, 5.4)
+    assert all(0.0 < ours - paper < 1.2 for paper, ours in table.pairs)
 
 
 def test_tables_stand_beside_the_papers(report):
@@ -136,6 +147,6 @@ def test_data_of_figures_is_what_they_show(report, model):
         rows = np.array(list(csv.reader(file))[1:], dtype=float)
     need = model.inverse_dynamics(desired())
     np.testing.assert_allclose(rows[:, 1:], need.u, rtol=1e-15)
-    text = (report.folder / "report.md").read_text()
+    text = "\n".join(report.lines)
     assert "misprint" in text
     assert "1/s" in text

@@ -19,6 +19,7 @@ FLAGS = (
     *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
 )
+SHOWN = "window.kempe && (window.kempe.ready || window.kempe.errors.length)"
 PATIENCE = 90.0  # seconds, for software rendering on a busy machine
 
 
@@ -69,14 +70,14 @@ class Browser:
         """A command to the page, and its answer."""
         return self._ask(method, self._session, **values)
 
-    def open(self, path: Path, hash: str = "", scheme: str = "light", size=(900, 700)) -> None:
-        """Shows a file, and waits until its picture is there."""
+    def open(self, path: Path, hash: str = "", scheme: str = "light", size=(900, 700), until: str = SHOWN) -> None:
+        """Shows a file, and waits until its picture is there, or whatever else is waited for."""
         self.errors.clear()
         self.ask("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False)
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=f"{path.resolve().as_uri()}#{hash}")
-        self.wait("window.kempe && (window.kempe.ready || window.kempe.errors.length)")
+        self.wait(until)
 
     def wait(self, condition: str) -> None:
         """Until an expression holds."""

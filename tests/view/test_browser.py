@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.gallery.document import write
+from kempe.gallery.report import Report
+from kempe.gallery.sheets import sheet
 from kempe.view.page import animate
 from tests.view.browser import Browser
 from tests.view.runs import arm, given, made, swinging, tumbling
@@ -36,6 +39,21 @@ def browser(tmp_path_factory):
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     return {name: animate(run(), folder / f"{name}.html") for name, run in RUNS.items()}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A page with a wide table of comparisons, a figure wider than a phone, and a run."""
+    folder = tmp_path_factory.mktemp("report")
+    found = Report(folder / "paper1", "Paper 1: an arm")
+    found.heading("It moves")
+    found.animation("arm", "An arm", lambda path: animate(RUNS["arm"](), path))
+    found.compare("a time", "Table 1", (1.4,) * 9, (1.333,) * 9, "s", 0.05, "A long reason. " * 9)
+    figure, axes = sheet(1, 1, (9, 3))
+    axes[0, 0].plot([0, 1], [0, 1])
+    found.figure("line", "A line", figure, {"t [s]": np.arange(2.0)})
+    found.table("numbers", "Numbers", [f"column {k} of many" for k in range(12)], [[0.123456] * 12])
+    return write(folder, [found], 1.0).page
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -137,4 +155,28 @@ def test_one_state_is_still(browser, tmp_path):
     browser.open(animate(run, tmp_path / "page.html"))
     assert browser.value(SEEN)["colors"] > 10
     assert not browser.value("kempe.playing")
+    assert not browser.errors
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", (1200, 900)), ("dark", (400, 800))], ids=["wide", "narrow"])
+def test_a_report_plays_its_runs_inside_the_page(browser, report, scheme, size):
+    frame = "document.querySelector('iframe').contentWindow"
+    browser.open(
+        report, "", scheme, size, until="document.readyState == 'complete' && document.querySelector('iframe')"
+    )
+    browser.value("document.querySelector('iframe').scrollIntoView()")
+    browser.wait(f"{frame}.kempe && {frame}.kempe.ready && {frame}.kempe.time > 0.05")
+    assert browser.value(f"{frame}.kempe.errors") == []
+    browser.value(f"{frame}.kempe.seek(0.2)")
+    first = browser.value(SEEN.replace("kempe.pixels", f"{frame}.kempe.pixels"))
+    browser.value(f"{frame}.kempe.seek(1.4)")
+    assert browser.value(SEEN.replace("kempe.pixels", f"{frame}.kempe.pixels"))["sum"] != first["sum"]
+    assert first["colors"] > 30
+    for page in ("document", f"{frame}.document"):  # nothing is wider than its page
+        assert browser.value(f"{page}.documentElement.scrollWidth <= {page}.documentElement.clientWidth")
+    image = matplotlib.image.imread(io.BytesIO(browser.screenshot()))[..., :3]
+    assert (image.mean() > 0.75) == (scheme == "light")
+    # Far from the screen a frame is given up.
+    browser.value("document.querySelector('iframe').style.marginTop = '9000px'; scrollTo(0, 0)")
+    browser.wait("!document.querySelector('iframe').srcdoc")
     assert not browser.errors
