@@ -1,9 +1,9 @@
-# `make demo` and `make test` need nothing but Python 3.11-3.14 and make; `make lint` and `make bench` likewise.
+# `make demo` and `make test` need nothing but Python 3.11-3.14 and make; `make docs`, `make lint` and `make bench` likewise.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test docs lint bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kempe demo --folder demo
@@ -11,6 +11,10 @@ demo: $(VENV)/.installed
 # One process for each core, and so one thread of linear algebra for each process.
 test: $(VENV)/.installed-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# Every warning is an error. Look at it with `python -m http.server --directory site`.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
@@ -34,4 +38,4 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .pytest_cache .ruff_cache .hypothesis

@@ -37,10 +37,10 @@ COLUMNS = (*TREES, *CLOSED)
 INTRODUCTION = """# Formulations beside each other
 
 Accelerations by every formulation on every mechanism of the gallery, at random closed states that move under random
-efforts: the largest difference from a dense solve of [M -J^T; J 0] [vdot; lam] = [tau - h; gamma] in NumPy, beside the
-largest acceleration. Joints that can be [switched](switching.md) are as at the start. Empty where a formulation is for
-other mechanisms: `udu` and `cholesky` are for trees, `denoc` for platforms on legs, with as many actuators as freedoms.
-[`springs`](springs.md) is not here: it has springs in the place of equations, and agrees in the limit.
+efforts: the largest difference from a dense solve of `[M -J^T; J 0] [vdot; lam] = [tau - h; gamma]` in NumPy, beside
+the largest acceleration. Joints that can be [switched](switching.md) are as at the start. Empty where a formulation is
+for other mechanisms: `udu` and `cholesky` are for trees, `denoc` for platforms on legs, with as many actuators as
+freedoms. [`springs`](springs.md) is not here: it has springs in the place of equations, and agrees in the limit.
 
 `python -m tests.agreement` makes this page; the tests hold every entry, as it is worked out then, to 1e-9.
 """

@@ -1,29 +1,67 @@
-"""Every Python block of the README and the docs runs, from the top of its page to the bottom."""
+"""Every Python block of the README and the docs runs and prints what the page says; commands are such as there are."""
 
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import typer
 
 from benchmarks.counts import arm_of_four_bars, operations, ring
+from docs.hooks import examples
+from kempe.cli import app
 from kempe.commands.counts import counts
 from kempe.commands.subject import subject
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples.blocks(page.read_text())], ids=named)
+def test_the_examples_of_a_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        exec(compile(block, str(page), "exec"), names)
+    for block, printed in examples.run(page.read_text(), str(page)):
+        assert block.printed is None or printed == block.printed, f"{named(page)}, line {block.line}"
+
+
+def test_every_block_of_python_is_one_that_is_run():
+    for page in PAGES:
+        text = page.read_text()
+        assert len(examples.blocks(text)) == len(re.findall(r"^ *```python", text, flags=re.MULTILINE)), named(page)
+
+
+def commands(text: str) -> set[str]:
+    """Command lines on a page: in code, on lines of their own or within one, and in blocks of them."""
+    quoted = re.findall(r"`(kempe [a-z][^`]*)`", text)
+    return {*quoted, *(line.split("#")[0].strip() for line in re.findall(r"^\s*(kempe [a-z].*)$", text, re.MULTILINE))}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page.read_text())], ids=named)
+def test_commands_on_a_page_are_such_as_there_are(page):
+    """Parsed, not run: a subcommand or an option that is not there, or a missing argument, raises."""
+    command = typer.main.get_command(app)
+    for line in commands(page.read_text()):
+        _, name, *arguments = shlex.split(line)
+        context = command.make_context("kempe", [name, *arguments])
+        _, found, rest = command.resolve_command(context, [name, *arguments])
+        if rest:  # else it is the command that is spoken of
+            found.make_context(name, rest, parent=context)
+
+
+def test_the_page_of_the_gallery_says_what_the_gallery_does():
+    text, told = (ROOT / "docs/gallery.md").read_text(), {}
+    for row in re.findall(r"^\| (`.*?) \|.*\| (.*?) \|$", text, flags=re.MULTILINE):
+        told |= dict.fromkeys(re.findall(r"`(.*?)`", row[0]), re.sub(r"\[(.*?)\]\(.*?\)", r"\1", row[1]))
+    assert told == {name: entry.checked for name, entry in ENTRIES.items()}
 
 
 @cache
@@ -78,7 +116,7 @@ def test_counts_of_four_bars_on_the_page_of_multipliers():
     assert in_table("arm of 2 four-bars", operations(arm_of_four_bars(2)))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target

@@ -116,12 +116,13 @@ def show(found: Info, console: Console) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=escape(found.name), title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in _lines(found):
+    for name, text in lines(found):
         table.add_row(name, escape(text))
     console.print(table)
 
 
-def _lines(found: Info) -> list[tuple[str, str]]:
+def lines(found: Info) -> list[tuple[str, str]]:
+    """What the screen says, line by line: a word, and what there is to say of it."""
     rank = "unknown, it cannot be assembled" if found.freedom_by_rank is None else str(found.freedom_by_rank)
     redundant = "unknown" if found.redundant is None else ", ".join(found.redundant) or "none"
     parts = [_count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")]

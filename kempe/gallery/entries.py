@@ -21,7 +21,8 @@ class Run(Protocol):
 class Entry:
     """A mechanism of the gallery.
 
-    run: its default run, `duration` seconds of it; story: what happens in it. points: markers whose paths are drawn.
+    run: its default run, `duration` seconds of it; story: what happens in it. checked: what the tests hold it against.
+    points: markers whose paths are drawn.
     start: where that run begins, for closed mechanisms whose run has to be integrated to know more.
     """
 
@@ -32,6 +33,7 @@ class Entry:
     run: Run
     duration: float
     story: str
+    checked: str
     points: tuple[str, ...] = ()
     start: Callable[[Model], State] | None = None
 
@@ -47,6 +49,7 @@ ENTRIES = {
             puma.forced,
             6.0,
             "forced by the torques of inverse dynamics for eq. 38, open-loop; it leaves the motion shortly before 6 s",
+            "the paper",
             ("link6.end",),
         ),
         Entry(
@@ -57,6 +60,7 @@ ENTRIES = {
             trees.fall,
             10.0,
             "falls from stretched out to the side",
+            "its energy",
             ("lower.end",),
         ),
         Entry(
@@ -67,6 +71,7 @@ ENTRIES = {
             trees.swing,
             8.0,
             "slews a quarter turn and luffs under PD control; the load swings behind",
+            "where it arrives, its power balance",
             ("load.origin",),
         ),
         Entry(
@@ -77,6 +82,7 @@ ENTRIES = {
             trees.spin,
             20.0,
             "spun about its middle axis, it turns over again and again",
+            "it turns over, its power balance",
         ),
         Entry(
             "excavator",
@@ -86,6 +92,7 @@ ENTRIES = {
             excavator.dig,
             8.0,
             "reaches out, draws the bucket in, and lifts it: the forces of its cylinders",
+            "distances between pins",
             ("bucket.tooth",),
         ),
         Entry(
@@ -96,6 +103,7 @@ ENTRIES = {
             loops.turn_crank,
             4.0,
             "one turn of the crank, and the torque it takes",
+            "circles that meet, the paper",
             ("coupler.pen",),
         ),
         Entry(
@@ -106,6 +114,7 @@ ENTRIES = {
             loops.draw,
             20.0,
             "its motors follow eq. 38: their torques",
+            "circles that meet, the paper",
             ("left lower.end",),
         ),
         Entry(
@@ -116,6 +125,7 @@ ENTRIES = {
             loops.lift,
             4.0,
             "its shoe is drawn in and let out again: the force that takes",
+            "Pythagoras, a level deck",
         ),
         Entry(
             "slider-crank",
@@ -125,6 +135,7 @@ ENTRIES = {
             loops.turn_engine,
             4.0,
             "two turns of the crank, and the torque they take",
+            "the piston's formula",
         ),
         Entry(
             "3-rrr",
@@ -134,6 +145,7 @@ ENTRIES = {
             loops.sway,
             4.0,
             "its three motors swing, a third of a period apart: their torques",
+            "circles, the paper",
             ("platform.origin",),
         ),
         Entry(
@@ -144,6 +156,7 @@ ENTRIES = {
             loops.heave,
             4.0,
             "its legs swing in pairs: their forces",
+            "given leg lengths",
             ("platform.origin",),
         ),
         Entry(
@@ -154,6 +167,7 @@ ENTRIES = {
             loops.fold,
             10.0,
             "falls from rest, folds and comes back; the published run",
+            "angles of a published run, energy",
             ("bar3.end",),
             loops.along_a_cube,
         ),
@@ -165,6 +179,7 @@ ENTRIES = {
             loops.raise_table,
             4.0,
             "the table goes up and down: the torque that takes",
+            "a level table, its height",
             ("table.origin",),
         ),
         Entry(
@@ -175,6 +190,7 @@ ENTRIES = {
             linkages.turn_wang,
             4.0,
             "one turn of the crank, from the paper's start, and the torque it takes",
+            "the paper's start and energies, circles",
             ("coupler.middle",),
         ),
         Entry(
@@ -185,6 +201,7 @@ ENTRIES = {
             linkages.turn_watt,
             4.0,
             "one turn of the crank, and the torque it takes",
+            "circles",
             ("upper.end",),
         ),
         Entry(
@@ -195,6 +212,7 @@ ENTRIES = {
             linkages.turn_stephenson,
             4.0,
             "one turn of the crank, and the torque it takes",
+            "circles",
             ("coupler.pen",),
         ),
         Entry(
@@ -205,6 +223,7 @@ ENTRIES = {
             linkages.step,
             4.0,
             "one turn of the crank: the foot goes straight, and back in an arc under that; the torque it takes",
+            "ReDySim's start, circles, enlargement",
             ("link6.end",),
         ),
         Entry(
@@ -215,6 +234,7 @@ ENTRIES = {
             linkages.scrape,
             4.0,
             "one turn of the crank: a straight stroke, and back in an arc under that; the torque it takes",
+            "circles, enlargement, the paper",
             ("link6.end",),
         ),
         Entry(
@@ -225,6 +245,7 @@ ENTRIES = {
             linkages.walk,
             4.0,
             "one turn of the crank is one step; the torque it takes",
+            "circles, bar after bar",
             ("foot.toe",),
         ),
         Entry(
@@ -235,6 +256,7 @@ ENTRIES = {
             benchmarks.squeeze,
             0.03,
             "the published run: 0.033 N m turn the drive faster and faster, 30 ms",
+            "published closure, mass matrix, spring energy, states at t = 0 and 0.03, the run between them",
             ("K2.F",),
             benchmarks.squeezer_start,
         ),
@@ -246,6 +268,7 @@ ENTRIES = {
             benchmarks.tumble,
             10.0,
             "tumbles freely, over and over, and crosses the singular pose twice a turn; the published run",
+            "parallel bars, energies, the freedoms it gains where it lies flat, energy kept through these",
             ("upright0.end",),
             benchmarks.upright_bars,
         ),
@@ -257,6 +280,7 @@ ENTRIES = {
             parallel.tilt_and_rise,
             6.0,
             "from the paper's start up, down and back: the forces of its legs",
+            "the paper's start, distances, energies, the paper",
             ("platform.origin",),
         ),
         Entry(
@@ -267,6 +291,7 @@ ENTRIES = {
             parallel.pick_and_place,
             4.0,
             "picks, places, and goes back: the torques of its motors",
+            "spheres that meet, a hand that never turns",
             ("hand.origin",),
         ),
         Entry(
@@ -277,6 +302,7 @@ ENTRIES = {
             parallel.circle,
             4.0,
             "the hand goes around a circle: the torques of its motors",
+            "spheres that meet, a hand that never turns",
             ("hand.origin",),
         ),
         Entry(
@@ -287,6 +313,7 @@ ENTRIES = {
             swing.let_go,
             2.3,
             "swings forward, lets go with the left hand, then with the right one, and falls",
+            "body table, energy, momentum, the paper",
             ("left forearm.palm", "right forearm.palm"),
             swing.hanging,
         ),
@@ -298,6 +325,7 @@ ENTRIES = {
             two_arms.pick_up,
             4.0,
             "both grippers take the bar off the table, put it on the shelf, and leave it there",
+            "where grippers reach, Newton's law of the bar",
             ("bar.end",),
             two_arms.ready,
         ),
