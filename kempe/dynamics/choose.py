@@ -27,7 +27,7 @@ DIGITS = 1e-11  # rounding that is none
 WORSE = 1e3  # times the least rounding: what counts as losing digits
 FEW = 2  # freedoms for each equation of the loops, from which on multipliers might be shorter
 SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more is little beside all the rest
-LONG = 20  # velocities from which on several clusters are shorter than one inertia matrix
+LONG = 20  # velocities from which on several clusters have always been shorter than one inertia matrix
 WAYS = {"composite": "composite bodies", "clusters": "clusters"}
 
 
@@ -101,7 +101,7 @@ def _partitioned(topology: Topology, independent: tuple[int, ...]) -> tuple[Cand
     sizes = [sum(topology.tree[j].v.start <= k < topology.tree[j].v.stop for j in each.joints for k in independent)
              for each in apart]  # fmt: skip
     recursive = Candidate("partition", "clusters", sum(map(_factored, sizes)))
-    return (recursive, composite) if topology.nv >= LONG else (composite, recursive)
+    return (recursive,) if topology.nv >= LONG else (composite, recursive)
 
 
 def _factored(n: int) -> float:
