@@ -5,11 +5,13 @@ many mechanisms can be looked at in the time that compiling one takes.
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from kempe.analyze.freedom import assembled_samples
+from kempe.dynamics.choose import Candidate, Decision
 from kempe.dynamics.equations import Equations, Function
 from kempe.model.model import Model
 from kempe.spatial.vectors import from_sx
@@ -19,6 +21,14 @@ BRANCHING = ("loop_coordinates",)  # quaternions are chosen from, which takes sy
 
 class Direct(Model):
     """A model whose functions are evaluated one state after the other."""
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What the equations say, and nothing is measured; where they leave it open, the whole inertia matrix."""
+        asked, way = self.equations.formulation, self.equations.way
+        return Decision(
+            Candidate("partition", way or "composite") if asked in ("auto", "partition") else Candidate(asked)
+        )
 
     def kernel(self, name):
         """A function on numbers."""

@@ -22,9 +22,9 @@ from kempe.model.model import Model
 
 def decide(model: Model) -> Decision:
     """Which formulation a mechanism with loops or couplings takes, of all (`auto`), or which way of its own."""
-    asked = model.equations.formulation
-    if asked not in ("auto", "partition"):
-        return Decision(Candidate(asked))
+    asked, way = model.equations.formulation, model.equations.way
+    if asked not in ("auto", "partition") or way is not None:
+        return Decision(Candidate(asked, way))
     heavy = not weak_joints(build(replace(model.topology, couplings=())))[0]
     repeats = asked == "auto" and blocks.repeats(replace(model.equations, formulation="sslm"))
     known = candidates(model.topology, model.choice.independent, heavy, repeats)

@@ -18,8 +18,7 @@ from kempe.topology.clusters import clusters
 from kempe.topology.tree import Topology
 from tests.closed import Closed, mechanisms
 from tests.direct import Direct, beside
-from tests.dynamics.test_denoc import dense
-from tests.dynamics.test_multipliers import CLOSED, apart, closed_motion, fit, model_of, moving
+from tests.dynamics.test_multipliers import apart, closed_motion, model_of
 from tests.dynamics.test_random_closed import loaded, on_numbers
 
 many = settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
@@ -82,21 +81,6 @@ def test_a_cluster_hangs_on_one_link_and_holds_its_loops(closed: Closed):
 # ---- how they move ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CLOSED)
-def test_accelerations_are_those_of_partition_and_of_a_dense_solve(name):
-    model, seen = model_of(name), 0
-    for seed in range(12):
-        q, v, _ = moving(model, seed)
-        tau = np.random.default_rng(seed).normal(size=model.nu)
-        if fit(model, q) < 0.02 or seen == 2:
-            continue
-        seen += 1
-        found = clustered(model).call("forward_dynamics", q, v, model.spread(tau))[0]
-        assert apart(found, beside(model).call("forward_dynamics", q, v, model.spread(tau))[0]) < 1e-9
-        assert apart(found, dense(beside(model), q, v, tau)) < 1e-9
-    assert seen == 2
-
-
 @many
 @given(mechanisms(passive=True), st.integers(0, 10**6))
 def test_random_mechanisms_with_several_loops(closed: Closed, seed: int):
@@ -145,7 +129,8 @@ def test_one_cluster_is_the_program_of_partition(name):
 def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
     models = [arm_of_four_bars(n).compile() for n in (3, 4, 5)]
     clustered, partition, sslm = (
-        [total(model, **other) for model in models] for other in ({"way": "clusters"}, {}, {"formulation": "sslm"})
+        [total(model, **other) for model in models]
+        for other in ({"way": "clusters"}, {"way": "composite"}, {"formulation": "sslm"})
     )
     assert np.diff(clustered, 2)[0] == 0
     assert np.diff(partition, 2)[0] > 20

@@ -35,7 +35,7 @@ many = settings(max_examples=15, phases=[Phase.explicit, Phase.generate])
 
 @cache
 def model_of(name: str) -> Model:
-    return ENTRIES[name].build().compile()
+    return ENTRIES[name].build().compile("partition")
 
 
 def by(model: Model, way: str) -> Direct:

@@ -31,7 +31,7 @@ SPECIAL = {"scissor-lift": 6, "n-four-bar": 4, "delta": 3}
 
 @cache
 def model_of(name: str) -> Model:
-    return ENTRIES[name].build().compile()
+    return ENTRIES[name].build().compile("partition")
 
 
 def closed_poses(model: Model, rng: np.random.Generator):
