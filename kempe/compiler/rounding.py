@@ -29,9 +29,10 @@ _ANY_LENGTH = MEANING | {
 def rounding(program: Program, *inputs: np.ndarray) -> np.ndarray:
     """The largest difference that rounding makes to the first output, beside its largest number, for each of the states
     that the inputs give, one in each row; infinite where numbers are not finite."""
-    short, long = (_first_output(program, inputs, kind) for kind in (np.float64, np.longdouble))
-    off, size = np.abs(short - long).max(axis=0, initial=0.0), np.abs(long).max(axis=0, initial=0.0)
-    found = np.asarray(off / np.where(size > 0, size, 1.0), dtype=float)
+    with np.errstate(all="ignore"):
+        short, long = (_first_output(program, inputs, kind) for kind in (np.float64, np.longdouble))
+        off, size = np.abs(short - long).max(axis=0, initial=0.0), np.abs(long).max(axis=0, initial=0.0)
+        found = np.asarray(off / np.where(size > 0, size, 1.0), dtype=float)
     return np.where(np.isfinite(found), found, np.inf)
 
 
@@ -41,12 +42,11 @@ def _first_output(program: Program, inputs: tuple[np.ndarray, ...], kind: type) 
     for array, slots in zip(inputs, program.input_slots, strict=True):
         work[slots] = array.reshape(len(array), -1).T
     work[program.constant_slots] = program.constants[:, None]
-    with np.errstate(all="ignore"):
-        for call in program.calls:
-            block = program.blocks[call.block]
-            for reads, writes in zip(call.reads, call.writes, strict=True):
-                for slot, value in zip(writes, _block(block, work[reads], kind), strict=True):
-                    work[slot] = value
+    for call in program.calls:
+        block = program.blocks[call.block]
+        for reads, writes in zip(call.reads, call.writes, strict=True):
+            for slot, value in zip(writes, _block(block, work[reads], kind), strict=True):
+                work[slot] = value
     return work[program.sources[0]]
 
 
