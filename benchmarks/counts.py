@@ -31,10 +31,10 @@ def arm_of_four_bars(loops: int) -> Mechanism:
     return m
 
 
-def ring(links: int) -> Mechanism:
-    """Rods in a closed ring: two equations hold it, however many links there are."""
+def ring(links: int, alike: bool = False) -> Mechanism:
+    """Rods in a closed ring, of three lengths or alike: two equations hold it, however many links there are."""
     m = Mechanism(f"ring of {links}", gravity=(0.0, -9.81, 0.0))
-    rods = [m.rod(f"rod{k}", length=1.0 + 0.1 * (k % 3), mass=1.0) for k in range(links)]
+    rods = [m.rod(f"rod{k}", length=1.0 if alike else 1.0 + 0.1 * (k % 3), mass=1.0) for k in range(links)]
     ends = [m.ground.at(0.0, 0.0), *(rod.end for rod in rods)]
     for k, (end, rod) in enumerate(zip(ends, rods, strict=False)):
         m.revolute(f"pin{k}", end, rod.start)

@@ -43,7 +43,7 @@ def kempe(
 def demo(
     folder: Annotated[Path, typer.Option(help="Where pictures and the page go.")] = Path("demo"),
 ) -> None:
-    """Let a four-bar fall, dig with an excavator, and write pictures and pages to look at."""
+    """Move an excavator through a dig, and write pictures and a page to look at."""
     from kempe.demo.show import show
 
     show(folder, console)

@@ -23,6 +23,7 @@ from itertools import islice
 import numpy as np
 
 from kempe.analyze.given import TURN, Measure, measures
+from kempe.analyze.limits import beyond_limits, keeps_limits, within_limits
 from kempe.analyze.matrices import Matrix, closure_at, damped, least, of_columns, rank_of, stacked, tied
 from kempe.errors import NotClosed, StateError
 from kempe.mechanism.joints import Helical, Revolute
@@ -32,7 +33,7 @@ from kempe.model.state import State
 CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
 NEARLY = 1e-7  # the same of one that is as closed as rounded numbers let it be
 ITERATIONS = 80
-STARTS = 64
+STARTS, WISHES = 64, 16  # tried to close loops, and to find what suits wishes
 DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
 SAME = 1e-6  # two states closer than this are one assembly
 
@@ -84,13 +85,15 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
         q, gap = solve(model, task, start)
         q = _unwound(model, q, task.q)
         best = min(best, (q, gap), key=lambda found: found[1])
-        if gap < fit[1] and _keeps_limits(model, task, q) and _as_asked(model, q, signs):
+        if gap < fit[1] and keeps_limits(model, task.given, q) and _as_asked(model, q, signs):
             fit = q, gap
         if fit[1] <= CLOSED:
             return _moving(model, fit[0], rates)
     drawn = model.neutral()
     if not values and near is None and not signs and _gap(model, drawn) <= CLOSED:
-        warnings.warn(f"{model.mechanism.name!r} is drawn beyond limits, with {_beyond(model, drawn)}", stacklevel=3)
+        warnings.warn(
+            f"{model.mechanism.name!r} is drawn beyond limits, with {beyond_limits(model, drawn)}", stacklevel=3
+        )
         return _moving(model, drawn, rates)
     if fit[1] <= NEARLY:
         gap = fit[1] * model.equations.closure_size
@@ -98,7 +101,7 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
         warnings.warn(f"the loops of {model.mechanism.name!r} close to {gap:.2g} m only, {what}", stacklevel=3)
         return _moving(model, fit[0], rates)
     if best[1] <= NEARLY and not signs:
-        raise NotClosed(f"the loops close only beyond limits, as with {_beyond(model, best[0])}")
+        raise NotClosed(f"the loops close only beyond limits, as with {beyond_limits(model, best[0])}")
     if best[1] <= NEARLY:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
         raise NotClosed(f"the loops close, but on no branch with {wanted}; assemblies(...) lists those there are")
@@ -111,19 +114,13 @@ def _gap(model: Model, q: np.ndarray) -> float:
     return float(np.abs(phi).max(initial=0.0)) if (upright > 0).all() else np.inf
 
 
-def _beyond(model: Model, q: np.ndarray) -> str:
-    """Joints that are beyond their limits."""
-    found = [limit for limit in model.limits if not limit.low <= q[limit.q] <= limit.high]
-    return ", ".join(f"{x.name} = {q[x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found) or "other joints"
-
-
 def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assembly, ...]:
     """See `Model.assemblies`."""
     task = _task(model, values, None)
     found: list[np.ndarray] = []
     for start in islice(_starts(model, task), starts):
         q, gap = solve(model, task, start)
-        if gap > CLOSED or not _keeps_limits(model, task, q):
+        if gap > CLOSED or not keeps_limits(model, task.given, q):
             continue
         if not found:
             _check_determined(model, task, q)
@@ -149,6 +146,16 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
         if gap <= CLOSED:
             return q, gap
     return _downhill(model, task, start)
+
+
+def _soonest_closed(model: Model, task: Task) -> np.ndarray:
+    """The first of a few closed states, from the start that was asked for and from others; else the least open one."""
+    best = task.q, np.inf
+    for start in islice(_starts(model, task), WISHES):
+        best = min(best, solve(model, task, start), key=lambda found: found[1])
+        if best[1] <= CLOSED:
+            break
+    return best[0]
 
 
 def _downhill(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
@@ -186,16 +193,15 @@ def _task(model: Model, values: Mapping, near) -> Task:
     elif near:
         inside, aims = _parted(model, near)
         start = model.state(inside).q
-        # What nobody has named goes where joints that were cut, and places, come nearest to what they are wished to be,
-        # the named joints staying where they are.
+        # What nobody has named goes where loops close, or come nearest to it, with everything as it is wished to be.
         slices = model.slices("v")
         named = {n: x for n, x in {**near, **values}.items() if n in slices}
-        placed = _task(model, named | aims, State(model, start, start)) if aims else None
-        if placed is not None and placed.free.any():
-            start = _unwound(model, solve(model, placed, placed.q)[0], start)
+        placed = _task(model, named | aims, State(model, start, start))
+        if placed.free.any():
+            start = _unwound(model, _soonest_closed(model, placed), start)
     inside, outside = _parted(model, values)
     placed = model.state(inside)
-    q, free = _within_limits(model, start), np.ones(model.nv, dtype=bool)
+    q, free = within_limits(model, start), np.ones(model.nv, dtype=bool)
     slices_q, slices_v = model.slices("q"), model.slices("v")
     for name in inside:
         q[slices_q[name]] = placed.q[slices_q[name]]
@@ -212,6 +218,9 @@ def _parted(model: Model, values: Mapping) -> tuple[dict, dict]:
         raise StateError(f"assemble: give a dict by joint name, not {type(values).__name__}")
     tree = model.slices("q")
     outside = {n: x for n, x in values.items() if n in model.cut or (n not in tree and "." in n)}
+    for name in values:
+        if name not in tree and name not in outside:
+            raise StateError(f"assemble: there is no joint {name!r}; there are {', '.join(model.joint_names)}")
     return {n: x for n, x in values.items() if n not in outside}, outside
 
 
@@ -225,21 +234,6 @@ def _aimed(model: Model, name: str, value) -> list[tuple[Measure, np.ndarray]]:
     if numbers.shape != (width,) or not np.isfinite(numbers).all():
         raise StateError(f"assemble: {name!r} takes {width} finite numbers, not {value!r}")
     return list(zip(found, np.split(numbers, np.cumsum([m.width for m in found])[:-1]), strict=True))
-
-
-def _within_limits(model: Model, q: np.ndarray) -> np.ndarray:
-    """The nearest coordinates that keep all limits."""
-    out = q.copy()
-    for limit in model.limits:
-        out[limit.q] = min(max(out[limit.q], limit.low), limit.high)
-    return out
-
-
-def _keeps_limits(model: Model, task: Task, q: np.ndarray) -> bool:
-    """Whether joints whose values were not given keep theirs."""
-    kept = 1e-9 * model.equations.closure_size
-    asked = (limit for limit in model.limits if limit.name not in task.given)
-    return all(limit.low - kept <= q[limit.q] <= limit.high + kept for limit in asked)
 
 
 def _starts(model: Model, task: Task):
@@ -387,10 +381,12 @@ def _why_not(model: Model, task: Task, q: np.ndarray) -> str:
         if gap <= CLOSED:
             break
     else:
-        return text
+        return (
+            f"{text}; it closed at no pose that was tried, so look at lengths, and where its joints are on its bodies"
+        )
     state = State(model, _unwound(model, reached, task.q), np.zeros(model.nv))
     near = ", ".join(f"{name} = {_shown(state[name])}" for name in task.given)
-    return f"{text}; nearest to what was given it closes with {near}"
+    return f"{text}; close to what was given it closes with {near}"
 
 
 def _shown(x) -> str:

@@ -14,6 +14,7 @@ from kempe.analyze.actuation import shared
 from kempe.analyze.freedom import column_scales, freedom_beside, nullity_beside
 from kempe.analyze.given import given
 from kempe.analyze.kinematics import accelerations, settle
+from kempe.dynamics.multipliers import WAYS
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 
@@ -30,6 +31,11 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if check:
         check_closed(model, q, v, p)
     vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
+    if model.formulation in WAYS:
+        # What multipliers are found by tells rows that depend on each other from those that do not, not rows that are
+        # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
+        fit = np.minimum(fit, model.call("reduction", q, p=p)[1])
+        fit = np.where(np.isfinite(vdot).all(axis=-1), fit, 0.0)
     if (fit if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # np.min would take twice as long as all the rest
         return vdot
     if vdot.ndim == 1:

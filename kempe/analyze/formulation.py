@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from kempe.analyze.choosing import fitness
+from kempe.analyze.closed import FIT
 from kempe.analyze.freedom import assembled_samples
 from kempe.compiler.count import count
 from kempe.compiler.program import Program
@@ -25,7 +27,8 @@ def decide(model: Model) -> Decision:
     asked, way = model.equations.formulation, model.equations.way
     if asked not in ("auto", "partition") or way is not None:
         return Decision(Candidate(asked, way))
-    heavy = not weak_joints(build(replace(model.topology, couplings=())))[0]
+    # Masses that are inputs may be nothing, and so may what multipliers divide by.
+    heavy = not (model.p_names or weak_joints(build(replace(model.topology, couplings=())))[0])
     repeats = asked == "auto" and blocks.repeats(replace(model.equations, formulation="sslm"))
     known = candidates(model.topology, model.choice.independent, heavy, repeats)
     known = tuple(each for each in known if asked in ("auto", each.formulation))
@@ -45,8 +48,11 @@ def _decided(model: Model, known: tuple[Candidate, ...]) -> Decision:
 
 def lost(model: Model, program: Program) -> float:
     """How much rounding changes accelerations, beside the largest, in the median over sampled closed states that move
-    at random; states where this program divides by zero count as lost."""
-    q = np.array(assembled_samples(model))
+    at random; states where generalized coordinates fail are left out, as runs choose others there."""
+    samples = assembled_samples(model)
+    if model.topology.constrained:
+        samples = [q for q in samples if fitness(model, model.choice, q) > FIT] or samples
+    q = np.array(samples)
     v, tau = np.random.default_rng(5).normal(size=(2, len(q), model.nv))
     parameters = [np.tile(model.p, (len(q), 1))] if model.p_names else []
     return float(np.median(rounding(program, q, v, tau, *parameters)))

@@ -23,7 +23,7 @@ from kempe.mechanism.mechanism import Joint
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.spatial.moves import relative_pose
-from kempe.topology.tree import Topology
+from kempe.topology.tree import Topology, counted
 
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value
@@ -370,6 +370,7 @@ def _notes(model: Model, samples: list[np.ndarray], ranks: list[int]):
     for q, rank in zip(samples, ranks, strict=True):
         found, shown = rank_of(constraints(model, q)[0], RANK), State(model, q, np.zeros(model.nv))
         if found < rank:
-            yield f"special pose with {rank - found} more freedoms: {shown}"
+            yield f"special pose with {counted(rank - found, 'more freedom')}: {shown}"
         if rank < max(ranks):
-            yield f"another branch, which mobility(near=...) is for, has {max(ranks) - rank} more freedoms: {shown}"
+            more = counted(max(ranks) - rank, "more freedom")
+            yield f"another branch, which mobility(near=...) is for, has {more}: {shown}"

@@ -31,8 +31,9 @@ TREES = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
 OPERATIONS = ("mult", "add", "div", "sincos", "other", "total")
 MEASURED = {"compile": "compile [s]", "ns": "call [ns]", "rounding": "rounding"}
 LEGEND = (
-    "> is what auto takes. compile: from equations to native code. call: one evaluation, in a compiled loop. rounding: "
-    "how much it changes accelerations, beside the largest, in the median over sampled states."
+    "> is what auto takes; total: with sines and all else. compile: from equations to native code. call: one "
+    "evaluation, in a compiled loop. rounding: how much it changes accelerations, beside the largest, in the median over "
+    "sampled states."
 )
 
 Numbers = dict[str, dict[str, float]]
@@ -141,6 +142,7 @@ def _table(title: str, columns: list[str]) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
+    table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
     return table

@@ -39,7 +39,7 @@ def show(folder: Path, console: Console) -> None:
     model = _understood(story)
     need = dig(model, DIG, output=FINE)
     largest = ", ".join(f"{name} {np.abs(need.torque(name)).max() / 1000:.0f} kN" for name in LENGTHS)
-    story.tell("forces", f"what {DIG:g} s of digging ask of the cylinders, at most: {largest}")
+    story.tell("forces", f"what {DIG:g} s of it, without soil, ask of the cylinders, at most: {largest}")
     run = _simulated(model, need, story)
     files = [run.animate(folder / "excavator.html", points=["bucket.tooth"])]
     files.append(run.strip(folder / "poses.png", points=["bucket.tooth"]))

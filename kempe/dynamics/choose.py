@@ -5,7 +5,7 @@ hold loops closed, how they hang together. Formulas for it are wrong by factors,
 out; tracing all of them would take longer than all the rest.
 
 Must. Those that might win are traced and counted, the most promising first. Among those that keep their digits the
-shortest is taken; one that is as short within `MARGIN` does not push out the one before it, which is the usual one.
+shortest is taken; another formulation than `partition` only where it is shorter by the part that `MARGIN` says.
 
 Discussion. Trees take the recursion `udu`: the whole inertia matrix is never shorter by more than a few operations, of
 two links. Of loops, `partition` is the shortest as long as freedoms are few, by composite bodies or, where loops follow
@@ -19,7 +19,7 @@ for it, since its runs end where the actuated joints stop being coordinates. `ke
 from dataclasses import dataclass
 
 from kempe.mechanism.flexible import BeamJoint
-from kempe.topology.clusters import clusters
+from kempe.topology.clusters import Cluster, clusters
 from kempe.topology.tree import Topology
 
 MARGIN = 0.8  # of another's operations: the part that is worth leaving the usual formulation for
@@ -27,7 +27,6 @@ DIGITS = 1e-11  # rounding that is none
 WORSE = 1e3  # times the least rounding: what counts as losing digits
 FEW = 2  # freedoms for each equation of the loops, from which on multipliers might be shorter
 SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more is little beside all the rest
-LONG = 20  # velocities from which on several clusters have always been shorter than one inertia matrix
 WAYS = {"composite": "composite bodies", "clusters": "clusters"}
 
 
@@ -71,8 +70,13 @@ class Decision:
         if not others:
             return ""
         lost = [each for each in others if each.rounding > _bearable(self.measured)]
-        digits = f", {_listed([str(each.candidate) for each in lost])} losing digits" if lost else ""
-        return f", where {_listed([str(each) for each in others])}{digits}"
+        own = min(each.operations for each in self.measured if each.candidate == self.taken)
+        little = [each for each in others if each.operations < own and each not in lost]
+        why = f", {_listed([str(each.candidate) for each in lost])} losing digits" if lost else ""
+        why += f", too little to leave {self.taken.formulation} for" if little else ""
+        several = any(each.candidate.formulation == self.taken.formulation for each in others)
+        by = f" by {WAYS[self.taken.way]}" if self.taken.way and several else ""
+        return f"{by}, where {_listed([str(each) for each in others])}{why}"
 
 
 def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, repeats: bool) -> tuple[Candidate, ...]:
@@ -82,26 +86,26 @@ def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, re
     inertia, as multipliers need it; repeats: whether `sslm` is compiled as repeated blocks, in a second where others
     would take the better part of a minute.
     """
-    found, multiplied = _partitioned(topology, independent), Candidate("sslm")
+    apart, multiplied = clusters(topology), Candidate("sslm")
     free, rows = len(independent), topology.nv - len(independent)
-    if heavy and repeats:
+    if heavy and repeats and len(apart) == 1:  # loops one after the other are better off apart
         return (multiplied,)
+    found = _partitioned(topology, independent, apart)
     if not heavy or (free < FEW * rows and SMALL < topology.nv < LARGE):
         return found
-    return (multiplied, *found) if topology.nv >= LONG else (*found, multiplied)
+    return (multiplied, *found) if topology.nv >= LARGE else (*found, multiplied)
 
 
-def _partitioned(topology: Topology, independent: tuple[int, ...]) -> tuple[Candidate, ...]:
+def _partitioned(topology: Topology, independent: tuple[int, ...], apart: tuple[Cluster, ...]) -> tuple[Candidate, ...]:
     """Composite bodies and clusters, as far as they differ and the mechanism is one for them; beams are links of
-    composite bodies only."""
-    apart = clusters(topology)
+    composite bodies only. Of large mechanisms several clusters are not worth comparing with one inertia matrix."""
     composite = Candidate("partition", "composite", _factored(len(independent)))
     if len(apart) == 1 or any(isinstance(t.joint, BeamJoint) for t in topology.tree):
         return (composite,)
     sizes = [sum(topology.tree[j].v.start <= k < topology.tree[j].v.stop for j in each.joints for k in independent)
              for each in apart]  # fmt: skip
     recursive = Candidate("partition", "clusters", sum(map(_factored, sizes)))
-    return (recursive,) if topology.nv >= LONG else (composite, recursive)
+    return (recursive,) if topology.nv >= LARGE else (composite, recursive)
 
 
 def _factored(n: int) -> float:

@@ -77,12 +77,16 @@ class Comparison:
             return "agrees"
         at_most = "up to " if len(self.pairs) > 1 else ""
         size = f"{at_most}{'+' * (apart > 0)}{_short(apart, 2)}{unit}"
-        times = (near + apart) / near if near else 0.0
+        parts = [(ours - x) / x for x, ours in self.pairs if not isinstance(x, Span) and x] or [
+            apart / near if near else 0
+        ]
+        part = max(parts, key=abs)  # which may be of another pair
+        times = 1.0 + part if near else 0.0
         if times > 2.0:
             return f"{size}, {_short(times, 3)} times as much"
         if 0.0 < times < 0.5:
             return f"{size}, {_short(1 / times, 3)} times less"
-        return f"{size}, {100 * apart / near:+.2g} %" if near and self.unit != "%" else size
+        return f"{size}, {100 * part:+.2g} %" if near and self.unit != "%" else size
 
 
 HEADER = ("what", "where", "paper's", "ours", "difference", "why")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Numbers = float | Sequence[float]
 PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
+OPTIONS = "actuated, limits, damping, stiffness, rest, armature, switchable"  # of joints, as users are told
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +205,11 @@ class Mechanism:
         armature: Numbers = 0.0,
         pitch: float | None = None,
         switchable: bool | str = False,
+        **unknown,
     ) -> Joint:
         """A joint of any kind by its name; the methods above are the usual way."""
+        if unknown:
+            raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {OPTIONS}")
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
         _markers(f"joint {name!r}", a, b)

@@ -13,6 +13,7 @@ from kempe.results.structures import parts
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
 
+ROUNDED = 1e-14  # rad and m
 LISTED = 60  # joints or events; more are only counted
 
 
@@ -85,7 +86,8 @@ def _ranges(run: "Trajectory") -> list[str]:
     width = min(40, max(len(_one_line(column.of)) for column in shown))
     lines = ["ranges"]
     for column in shown[:LISTED]:
-        low, high = f"{column.values.min():.5g}", f"{column.values.max():.5g}"
+        # What is left of a zero by rounding is one.
+        low, high = (f"{x if abs(x) > ROUNDED else 0.0:.5g}" for x in (column.values.min(), column.values.max()))
         lines.append(f"  {_one_line(column.of):<{width}}  {low:>11} .. {high:<11} {column.unit}".rstrip())
     return lines + _more(len(shown), "coordinates")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from math import inf, isfinite
+from numbers import Real
 
 import numpy as np
 
@@ -25,6 +26,9 @@ def check(model: Model, state: State, duration: float, tolerance: float, longest
     if state.q.shape != (model.nq,) or state.v.shape != (model.nv,):
         has, takes = f"{state.q.size} coordinates and {state.v.size} velocities", f"{model.nq} and {model.nv}"
         raise StateError(f"the state has {has}; {model.mechanism.name!r} takes {takes}: make one with model.state(...)")
+    for what, number in (("duration", duration), ("tolerance", tolerance), ("longest", longest)):
+        if isinstance(number, bool) or not isinstance(number, Real):
+            raise StateError(f"{what} is {number!r}; give a number")
     if not (isfinite(duration) and duration > 0):
         raise StateError(f"duration is {duration!r} s; it must be positive")
     if not 1e-15 <= tolerance < 1:

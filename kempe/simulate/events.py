@@ -1,6 +1,6 @@
 """Events: zero crossings of expressions that end a run, are noted, or change something."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -57,7 +57,13 @@ class Event:
 
     def symbolic(self, *symbols: ca.SX) -> ca.SX:
         """The same, checked."""
-        value = self.value(*symbols)
+        try:
+            value = self.value(*symbols)
+        except NotImplementedError as error:
+            raise StateError(
+                f"event {self.name!r}: q and v are vectors of CasADi's, whose entries go by number, in the order of "
+                "model.q_names and model.v_names"
+            ) from error
         try:
             found = ca.SX(value)
         except NotImplementedError as error:
@@ -67,3 +73,12 @@ class Event:
         if found.shape != (1, 1):
             raise StateError(f"event {self.name!r}: its expression has {found.numel()} entries; it takes one")
         return found
+
+
+def events_of(given: Event | Iterable[Event]) -> list[Event]:
+    """What was given as events, one or several."""
+    listed = (given,) if isinstance(given, Event) or not isinstance(given, Iterable) else tuple(given)
+    for each in listed:
+        if not isinstance(each, Event):
+            raise StateError(f"events: give kp.Event(name, expression), or several, not {type(each).__name__}")
+    return list(listed)

@@ -13,6 +13,8 @@ from kempe.simulate.implicit import compiled_step
 from kempe.simulate.integrators import advance
 from kempe.simulate.layout import LINE, Sizes, layout
 from kempe.simulate.memory import *
+from kempe.simulate.native import yet_to_compile
+from kempe.simulate.progress import notice
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
 from kempe.simulate.tables import Method
@@ -134,6 +136,8 @@ class Machine:
 
     def prepare(self) -> None:
         """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
+        if not advance.signatures and yet_to_compile():
+            notice("the integrators are being compiled, once on a machine; that takes half a minute")
         advance(self.m, self.w, self.times, self.rows, -np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:

@@ -31,6 +31,11 @@ def _digest() -> str:
 _FOLDER = None if directory() is None else Path(str(directory())) / f"integrators-{_digest()}"
 
 
+def yet_to_compile() -> bool:
+    """Whether no run on this machine has compiled the integrators yet, so that the first one will wait."""
+    return _FOLDER is None or not any(_FOLDER.rglob("integrators.advance*.nbc"))
+
+
 def compiled(function):
     """Compiles a function that others of these call, along with them; it cannot be called from Python."""
     options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

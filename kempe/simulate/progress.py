@@ -6,12 +6,23 @@ import time
 PATIENCE = 1.0  # seconds before a bar appears
 
 
+def is_watched() -> bool:
+    """Whether someone looks."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def notice(text: str) -> None:
+    """A line, where someone looks."""
+    if is_watched():
+        print(f"kempe: {text}", file=sys.stderr, flush=True)
+
+
 class Progress:
     """Shows itself when a run has lasted a second; never where nobody looks, unless asked to."""
 
     def __init__(self, name: str, start: float, end: float, wanted: bool | None):
         self._name, self._start, self._end = name, start, end
-        self._wanted = sys.stderr.isatty() or "ipykernel" in sys.modules if wanted is None else wanted
+        self._wanted = is_watched() if wanted is None else wanted
         self._begun = time.perf_counter()
         self._bar = None
         self._task = None

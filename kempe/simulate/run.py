@@ -18,7 +18,7 @@ from kempe.simulate import memory as at
 from kempe.simulate.asked import check, limits_of, method_of, output_times, stabilized
 from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending
-from kempe.simulate.events import Event
+from kempe.simulate.events import Event, events_of
 from kempe.simulate.locks import pressed
 from kempe.simulate.plan import Journal, Plan, Point
 from kempe.simulate.progress import Progress
@@ -63,7 +63,7 @@ def simulate(
         raise StateError(f"singular is {singular!r}; it takes 'stop' or 'cross'")
     stops, watched = limits_of(model, limits)
     stops = None if stops is None else out_of_reach(model, stops, state.q)
-    watched += [events] if isinstance(events, Event) else list(events)
+    watched += events_of(events)
     given = (switches,) if isinstance(switches, Switch) else tuple(switches)
     check_switches(model, given)
     drive = drive_of(model, torque)

@@ -58,7 +58,8 @@ def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
 
 
 def _axis(joint: Joint) -> np.ndarray:
-    return joint.axes[0] / np.linalg.norm(joint.axes[0])
+    length = np.linalg.norm(joint.axes[0])
+    return joint.axes[0] / length if length > 0 else joint.axes[0]  # an axis without direction is for others to refuse
 
 
 def _other(joint: Joint, body: Body, normal: np.ndarray) -> np.ndarray:

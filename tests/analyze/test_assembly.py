@@ -5,6 +5,7 @@ import pytest
 
 import kempe as kp
 from kempe.errors import NotClosed, StateError
+from kempe.gallery.entries import ENTRIES
 from kempe.gallery.linkages import stephenson
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 
@@ -84,7 +85,7 @@ class TestFourBar:
 
     def test_what_is_out_of_reach_is_said(self):
         model = four_bar().compile()
-        with pytest.raises(NotClosed, match=r"stays open by .* m at C; nearest to what was given it closes with D = "):
+        with pytest.raises(NotClosed, match=r"stays open by .* m at C; close to what was given it closes with D = "):
             model.assemble({"D": 0.0})
         with pytest.raises(NotClosed, match="cannot go together"):
             model.assemble({"A": 1.0}, rates={"A": 1.0, "D": -5.0})
@@ -104,6 +105,20 @@ class TestFourBar:
             answers.append([state[name] for name in "ABCD"])
         for other in answers[1:]:
             assert max(same(a, b) for a, b in zip(answers[0], other, strict=True)) < 1e-11
+
+
+@pytest.mark.parametrize("name", ["four-bar", "slider-crank", "watt", "jansen", "excavator"])
+def test_near_one_value_of_a_way_to_close_leads_to_a_state_that_has_it(name):
+    """Whichever way, whichever joint, and with all others left to be found."""
+    model = ENTRIES[name].build().compile()
+    start = model.assemble()
+    given = {n: float(start[n]) for n in model.u_names}
+    ways = model.assemblies(given)
+    assert len(ways) > 1
+    for way in ways:
+        for joint in (n for n in model.q_names if n not in given):
+            value = float(way.state[joint])
+            assert same(model.assemble(given, near={joint: value})[joint], value) < 1e-6, joint
 
 
 def test_near_a_cut_joint_the_named_ones_stay_and_the_others_follow():

@@ -82,7 +82,7 @@ class TestThreeRrr:
         with pytest.raises(StateError, match="2 freedoms are left"):
             self.model.motion(kp.motions.quintic({"platform.x": (0, 0.1)}, duration=1.0), start=self.start())
         far = {"platform.x": 2.0, "platform.y": 0.0, "platform.yaw": 0.0}
-        with pytest.raises(NotClosed, match=r"stays open .* nearest to what was given it closes with platform.x = "):
+        with pytest.raises(NotClosed, match=r"stays open .* close to what was given it closes with platform.x = "):
             self.model.assemble(far)
         with pytest.raises(StateError, match="no place of a body"):
             self.model.assemble({"plattform.x": 2.0})

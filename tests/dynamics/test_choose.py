@@ -6,6 +6,7 @@ import pytest
 import kempe as kp
 from benchmarks.counts import arm_of_four_bars, operations, ring
 from kempe.dynamics.choose import DIGITS, MARGIN, Candidate, Measured, best
+from kempe.errors import Singular
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from tests.model.test_recall import forbid_tracing
@@ -95,8 +96,50 @@ def test_the_shortest_is_not_taken_where_it_loses_digits():
 
 def test_one_that_is_hardly_shorter_is_not_taken():
     usual = measured("partition", 100, 1e-15)
-    assert best((usual, measured("sslm", 81, 1e-15))).taken.formulation == "partition"
+    decision = best((usual, measured("sslm", 81, 1e-15)))
+    assert decision.taken.formulation == "partition"
+    assert decision.sentence == ", where sslm takes 81, too little to leave partition for"
     assert best((usual, measured("sslm", 79, 1e-15))).taken.formulation == "sslm"
+
+
+def flat_ring() -> tuple[kp.Model, kp.Model, np.ndarray]:
+    """Twelve rods of one length, all on one line; by `auto` and by `partition`."""
+    m = ring(12, alike=True)
+    auto, other = (m.compile(formulation) for formulation in ("auto", "partition"))
+    assert auto.formulation == "sslm"
+    return auto, other, auto.assemble(near={f"pin{k}": np.pi if k >= 2 else 0.0 for k in range(12)}).q
+
+
+def test_at_singular_poses_multipliers_are_not_trusted():
+    """Rows of J that vanish as a whole leave nothing that one row could be measured by beside the others."""
+    auto, other, q = flat_ring()
+    allowed = np.linalg.svd(auto.closure(q)[1])[2][1:]
+    v = allowed.T @ (allowed @ np.random.default_rng(0).normal(size=12))
+    for model in (auto, other):
+        with pytest.raises(Singular, match="gains a freedom"):
+            model.forward_dynamics(q, v)
+        with pytest.raises(Singular, match="gains a freedom"):
+            model.forward_dynamics(np.tile(q, (3, 1)), np.tile(v, (3, 1)))
+
+
+def test_masses_that_are_inputs_may_be_nothing():
+    model = ring(12).compile(parameters=["rod6.mass"])
+    assert model.formulation == "partition"
+    state = model.assemble(near={"pin0": 1.2, "pin1": -0.9})
+    assert np.isfinite(model.forward_dynamics(state.q, state.v, p=[0.0])).all()
+
+
+def test_states_at_which_coordinates_fail_say_nothing_of_rounding():
+    """Most ways to close a row of parallelograms are flat."""
+    for n in (3, 4, 5):
+        model = n_four_bar(n).compile()
+        assert model.formulation == "partition"
+        assert "losing digits" not in model.why
+
+
+def test_long_arms_are_taken_apart():
+    model = arm_of_four_bars(20).compile()
+    assert str(model.decision.taken) == "partition by clusters"
 
 
 def test_runs_by_the_formulation_taken_are_those_of_partition():

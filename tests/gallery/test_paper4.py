@@ -139,7 +139,7 @@ def test_tables_stand_beside_the_papers(report):
     with (report.folder / "table1.csv").open() as file:
         rows = {row[0]: row for row in csv.reader(file)}
     assert rows["Mohan & Saha (proposed)"][1] == "910 M, 767 A"
-    assert rows["Mohan & Saha (proposed)"][4:] == ["10", "12"]
+    assert rows["Mohan & Saha (proposed)"][5:] == ["10", "12"]
 
 
 def test_data_of_figures_is_what_they_show(report, model):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import kempe as kp
 from kempe.dynamics.tree import build
+from kempe.errors import MechanismError
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.joints import KINDS, Helical, Revolute, Universal
 from kempe.mechanism.mechanism import Mechanism
@@ -143,3 +145,10 @@ def test_a_joint_written_backwards_is_the_same_joint(kind):
         after, before = (np.vstack(link.subspace(link.posture(q + sign * h * rates))) for sign in (1, -1))
         bias = np.concatenate(link.bias(link.posture(q), v))
         np.testing.assert_allclose(bias, (after - before) @ v / (2 * h), atol=1e-7)
+
+
+def test_an_option_that_there_is_not_is_named_with_those_there_are():
+    m = kp.Mechanism("pendulum")
+    rod = m.rod("rod", length=0.5, mass=1.0)
+    with pytest.raises(MechanismError, match="joint 'A': there is no option motor; there are actuated, limits"):
+        m.revolute("A", m.ground.at(0, 0), rod.start, motor=True)

@@ -553,3 +553,25 @@ def test_output_times_that_make_no_sense():
             model.simulate(model.state(), 1.0, output=output)
     run = model.simulate(model.state(), 1.0, start=-5.0, output=(x for x in (-5.0, -4.5, -4.0)))
     np.testing.assert_allclose(run.t, [-5, -4.5, -4])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda t, q, v: q[0], r"give kp.Event\(name, expression\), or several, not function"),
+        ([3], "not int"),
+        (kp.Event("by name", lambda t, q, v: q["A"]), "event 'by name': q and v are vectors .* go by number"),
+    ],
+)
+def test_what_is_no_event_is_refused_in_words(given, said):
+    m = kp.Mechanism("pendulum", gravity=(0, -9.81, 0))
+    m.revolute("A", m.ground.at(0, 0), m.rod("rod", length=0.5, mass=2.0).start)
+    with pytest.raises(StateError, match=said):
+        m.compile().simulate({}, 0.1, events=given)
+
+
+def test_a_duration_is_a_number():
+    m = kp.Mechanism("pendulum", gravity=(0, -9.81, 0))
+    m.revolute("A", m.ground.at(0, 0), m.rod("rod", length=0.5, mass=2.0).start)
+    with pytest.raises(StateError, match="duration is '5s'; give a number"):
+        m.compile().simulate({}, "5s")
