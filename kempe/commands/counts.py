@@ -32,8 +32,8 @@ OPERATIONS = ("mult", "add", "div", "sincos", "other", "total")
 MEASURED = {"compile": "compile [s]", "ns": "call [ns]", "rounding": "rounding"}
 LEGEND = (
     "> is what auto takes; total: with sines and all else. compile: from equations to native code. call: one "
-    "evaluation, in a compiled loop. rounding: how much it changes accelerations, beside the largest, in the median over "
-    "sampled states."
+    "evaluation, in a compiled loop. rounding: how much it changes accelerations, beside the largest, in the median "
+    "over sampled states."
 )
 
 Numbers = dict[str, dict[str, float]]
