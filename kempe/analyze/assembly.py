@@ -22,11 +22,12 @@ from itertools import islice
 
 import numpy as np
 
+from kempe.analyze.branches import is_on_branch, label_of, signs_of
 from kempe.analyze.given import TURN, Measure, measures
 from kempe.analyze.limits import beyond_limits, keeps_limits, within_limits
 from kempe.analyze.matrices import Matrix, closure_at, damped, least, of_columns, rank_of, stacked, tied
 from kempe.errors import NotClosed, StateError
-from kempe.mechanism.joints import Helical, Revolute
+from kempe.mechanism.joints import Helical
 from kempe.model.model import Model
 from kempe.model.state import State
 
@@ -34,6 +35,7 @@ CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism
 NEARLY = 1e-7  # the same of one that is as closed as rounded numbers let it be
 ITERATIONS = 80
 STARTS, WISHES = 64, 16  # tried to close loops, and to find what suits wishes
+CLEARLY = 0.05  # rad, or sizes: what is as near to wishes is near enough; another way to close must be twice as near
 DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
 SAME = 1e-6  # two states closer than this are one assembly
 
@@ -79,15 +81,19 @@ def assemble(model: Model, values: Mapping, near, rates: Mapping, branch) -> Sta
                 return _moving(model, found.state.q, rates)
         labels = ", ".join(found.label for found in assemblies(model, values)) or "none"
         raise NotClosed(f"there is no assembly {branch!r} with these values; found were: {labels}")
-    signs = _signs(model, branch)
+    signs = signs_of(model, branch)
     best = fit = task.q, np.inf  # of all, and of those that keep limits, on the branch that is asked for
     for start in islice(_starts(model, task), STARTS):
         q, gap = solve(model, task, start)
         q = _unwound(model, q, task.q)
         best = min(best, (q, gap), key=lambda found: found[1])
-        if gap < fit[1] and keeps_limits(model, task.given, q) and _as_asked(model, q, signs):
+        if gap < fit[1] and keeps_limits(model, task.given, q) and is_on_branch(model, q, signs):
             fit = q, gap
         if fit[1] <= CLOSED:
+            other = _as_wished(model, task, values, near)
+            if other is not None and is_on_branch(model, other, signs):
+                own, others = (_off(model, task, near, q) for q in (fit[0], other))
+                return _moving(model, other if others < 0.5 * own and own > CLEARLY else fit[0], rates)
             return _moving(model, fit[0], rates)
     drawn = model.neutral()
     if not values and near is None and not signs and _gap(model, drawn) <= CLOSED:
@@ -127,7 +133,7 @@ def assemblies(model: Model, values: Mapping, starts: int = 128) -> tuple[Assemb
         if all(_distance(model, q, other) > SAME for other in found):
             found.append(_unwound(model, q, task.q))
     states = [State(model, q, np.zeros(model.nv)) for q in found]
-    labels = [_label(model, state) for state in states]
+    labels = [label_of(model, state) for state in states]
     unique = [
         label if labels.count(label) == 1 else f"{label} #{labels[:k].count(label) + 1}"
         for k, label in enumerate(labels)
@@ -148,14 +154,29 @@ def solve(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, floa
     return _downhill(model, task, start)
 
 
-def _soonest_closed(model: Model, task: Task) -> np.ndarray:
-    """The first of a few closed states, from the start that was asked for and from others; else the least open one."""
-    best = task.q, np.inf
-    for start in islice(_starts(model, task), WISHES):
-        best = min(best, solve(model, task, start), key=lambda found: found[1])
+def _as_wished(model: Model, task: Task, values: Mapping, near) -> np.ndarray | None:
+    """A closed state from where loops close, or come nearest to it, with all joints that `near` names as it has them:
+    what nobody has named may be far from there, and lead to another way to close."""
+    slices = model.slices("v")
+    named = {n: x for n, x in near.items() if n in slices and n not in values} if isinstance(near, Mapping) else {}
+    if not named:
+        return None
+    held, best = _task(model, {**values, **named}, State(model, task.q, task.q)), (task.q, np.inf)
+    for start in islice(_starts(model, held), WISHES):
+        best = min(best, solve(model, held, start), key=lambda found: found[1])
         if best[1] <= CLOSED:
             break
-    return best[0]
+    q, gap = solve(model, task, best[0])
+    return _unwound(model, q, task.q) if gap <= CLOSED and keeps_limits(model, task.given, q) else None
+
+
+def _off(model: Model, task: Task, near: Mapping, q: np.ndarray) -> float:
+    """How far the joints that `near` names are from what it wishes, in radians or sizes of the mechanism."""
+    slices, step = model.slices("v"), model.difference(task.q, q)
+    for t in model.topology.tree:
+        for k, unit in zip(range(t.v.start, t.v.stop), t.joint.type.units, strict=True):
+            step[k] = (step[k] + np.pi) % TURN - np.pi if unit == "rad" else step[k] / model.equations.closure_size
+    return max(float(np.abs(step[slices[n]]).max()) for n in near if n in slices)
 
 
 def _downhill(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
@@ -193,12 +214,13 @@ def _task(model: Model, values: Mapping, near) -> Task:
     elif near:
         inside, aims = _parted(model, near)
         start = model.state(inside).q
-        # What nobody has named goes where loops close, or come nearest to it, with everything as it is wished to be.
+        # What nobody has named goes where joints that were cut, and places, come nearest to what they are wished to be,
+        # the named joints staying where they are.
         slices = model.slices("v")
         named = {n: x for n, x in {**near, **values}.items() if n in slices}
-        placed = _task(model, named | aims, State(model, start, start))
-        if placed.free.any():
-            start = _unwound(model, _soonest_closed(model, placed), start)
+        placed = _task(model, named | aims, State(model, start, start)) if aims else None
+        if placed is not None and placed.free.any():
+            start = _unwound(model, solve(model, placed, placed.q)[0], start)
     inside, outside = _parted(model, values)
     placed = model.state(inside)
     q, free = within_limits(model, start), np.ones(model.nv, dtype=bool)
@@ -280,38 +302,6 @@ def _distance(model: Model, a: np.ndarray, b: np.ndarray) -> float:
     turning = np.array([unit == "rad" for unit in units], dtype=bool)
     step[turning] = (step[turning] + np.pi) % TURN - np.pi
     return float(np.abs(step).max(initial=0.0))
-
-
-# ---- branches --------------------------------------------------------------------------------------------
-
-
-def _hinges(model: Model) -> list[str]:
-    """All hinges, cut or not."""
-    tree = [t.joint for t in model.topology.tree]
-    return [joint.name for joint in (*tree, *(loop.joint for loop in model.topology.loops)) if joint.type is Revolute]
-
-
-def _label(model: Model, state: State) -> str:
-    """The signs of the sines of all hinges."""
-    return " ".join(f"{name}{'+' if np.sin(state[name]) >= 0 else '-'}" for name in _hinges(model)) or "only"
-
-
-def _signs(model: Model, branch) -> dict[str, int]:
-    if branch is None:
-        return {}
-    if not isinstance(branch, Mapping):
-        raise StateError("branch takes a label of assemblies(...), or a dict such as {'C': -1}")
-    for name, sign in branch.items():
-        if name not in _hinges(model) or sign not in (-1, 1):
-            raise StateError(
-                f"branch: {name!r}: {sign!r} is no hinge with a sign; hinges are {', '.join(_hinges(model))}"
-            )
-    return dict(branch)
-
-
-def _as_asked(model: Model, q: np.ndarray, signs: Mapping[str, int]) -> bool:
-    state = State(model, q, np.zeros(model.nv))
-    return all(np.sin(state[name]) * sign > 0 for name, sign in signs.items())
 
 
 # ---- rates, and what stands in the way -------------------------------------------------------------------
