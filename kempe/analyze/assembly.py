@@ -176,7 +176,7 @@ def _off(model: Model, task: Task, near: Mapping, q: np.ndarray) -> float:
     for t in model.topology.tree:
         for k, unit in zip(range(t.v.start, t.v.stop), t.joint.type.units, strict=True):
             step[k] = (step[k] + np.pi) % TURN - np.pi if unit == "rad" else step[k] / model.equations.closure_size
-    return max(float(np.abs(step[slices[n]]).max()) for n in near if n in slices)
+    return max(float(np.abs(step[slices[n]]).max(initial=0.0)) for n in near if n in slices)
 
 
 def _downhill(model: Model, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
