@@ -44,7 +44,7 @@ def _effort(program: Program) -> int:
     return runs + sum(port.size for port in (*program.inputs, *program.outputs))
 
 
-def _load(program: Program, target, make: Callable[[], str]) -> native.Code:
+def load(program: Program, target, make: Callable[[], str]) -> native.Code:
     """The code of a program for a target: once per process, from the disk if it was compiled before."""
     name = disk.key(program.digest, target.SYMBOL, str(native.host()))
     with _loading:
@@ -70,7 +70,7 @@ class Kernel:
             )
         self.program = program
         self._effort = _effort(program)
-        self._scalar = _load(program, cpu, lambda: cpu.emit(self.prepared))
+        self._scalar = load(program, cpu, lambda: cpu.emit(self.prepared))
         self.address: int = self._scalar.address(cpu.SYMBOL)
         self.workspace: int = self._scalar.number(cpu.WORKSPACE)
         release = self._effort >= WORTH_RELEASING
@@ -117,7 +117,7 @@ class Kernel:
 
     @cached_property
     def _batch(self) -> native.Code:
-        return _load(self.program, batch, lambda: batch.emit(self.prepared, self.lanes))
+        return load(self.program, batch, lambda: batch.emit(self.prepared, self.lanes))
 
     @cached_property
     def batch_address(self) -> int:

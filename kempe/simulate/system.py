@@ -72,7 +72,7 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
         closing = equations if kept else None
         main = recalled(
             lambda: _dense_program(model, setting) if numeric else _program(model, equations, setting),
-            *("system", numeric, equations, *_made_of(model, setting)),
+            *("system", numeric, equations, *made_of(model, setting)),
         )
         known[key] = System(
             Kernel(main),
@@ -115,14 +115,15 @@ def _shapes(model: Model, width: int, states: int) -> dict:
     return {"t": (), "q": model.nq, "v": model.nv, "z": states, "w": width, "p": len(model.p)}
 
 
-def _system_shapes(model: Model, setting: Setting) -> dict:
+def system_shapes(model: Model, setting: Setting) -> dict:
+    """Of the arguments of `System.main`."""
     shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
     return {**shapes, "c": model.pivot_count + len(model.limited)}
 
 
-def _made_of(model: Model, setting: Setting) -> tuple:
+def made_of(model: Model, setting: Setting) -> tuple:
     """All that the programs of a setting are made of; what else laws may ask a model for follows from its equations."""
-    return model.equations, setting, _system_shapes(model, setting)
+    return model.equations, setting, system_shapes(model, setting)
 
 
 def efforts_of(model: Model, setting: Setting):
@@ -146,7 +147,7 @@ def efforts_of(model: Model, setting: Setting):
 
 
 def _program(model: Model, equations: Equations, setting: Setting) -> Program:
-    shapes, efforts = _system_shapes(model, setting), efforts_of(model, setting)
+    shapes, efforts = system_shapes(model, setting), efforts_of(model, setting)
     rows = equations.loop_pivots
 
     def finish(q, v, pivots, c, p=None):
@@ -211,7 +212,7 @@ def _dense_program(model: Model, setting: Setting) -> Program:
             "gamma": to_sx(gamma),
         }
 
-    return trace(parts, _system_shapes(model, setting), name="dense system")
+    return trace(parts, system_shapes(model, setting), name="dense system")
 
 
 def _loop_equations(model: Model, setting: Setting, tree: Tree, q: Vector, v: Vector) -> tuple[Matrix, Vector]:
@@ -240,12 +241,12 @@ def variation(model: Model, setting: Setting) -> Kernel:
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
-        known[key] = Kernel(recalled(lambda: _variation(model, key), "variation", *_made_of(model, key)))
+        known[key] = Kernel(recalled(lambda: _variation(model, key), "variation", *made_of(model, key)))
     return known[key]
 
 
 def _variation(model: Model, setting: Setting) -> Program:
-    efforts, shapes, sizes = efforts_of(model, setting), _system_shapes(model, setting), model.equations.sizes
+    efforts, shapes, sizes = efforts_of(model, setting), system_shapes(model, setting), model.equations.sizes
     state = {name: shapes[name] for name in ("q", "v", "z")} | {"a": model.nv}
 
     def varied(t, q, v, z, w, p, c, a, lam, *directions):

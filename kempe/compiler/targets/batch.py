@@ -21,28 +21,9 @@ def emit(program: Program, lanes: int) -> str:
     """The module of a prepared program."""
     on = Emitter(lanes)
     tiles.define(on)
-    arguments, tile = [], []
-    for side, ports in (("in", program.inputs), ("out", program.outputs)):
-        for k in range(len(ports)):
-            arguments += [
-                f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
-                f"%{side}{k} = load ptr, ptr %{side}at{k}",
-                f"%{side}l{k} = getelementptr i64, ptr %{side}strides, i64 {2 * k}",
-                f"%{side}lane{k} = load i64, ptr %{side}l{k}",
-                f"%{side}e{k} = getelementptr i64, ptr %{side}strides, i64 {2 * k + 1}",
-                f"%{side}element{k} = load i64, ptr %{side}e{k}",
-            ]
-    for k, slots in enumerate(program.input_slots):
-        tile += [
-            f"%into{k} = getelementptr double, ptr %work, i64 {slots.start * lanes}",
-            f"call void @pack(ptr %in{k}, i64 %inlane{k}, i64 %inelement{k}, i64 %first, i64 %last, "
-            f"ptr %into{k}, i64 {program.inputs[k].size})",
-        ]
-    if program.is_single_block:
-        tile += _single_block(on, program)
-    else:
-        on.runner(program)
-        tile.append("call void @run(ptr %work)")
+    define_run(on, program)
+    tile = [line for k in range(len(program.inputs)) for line in pack_input(program, lanes, k)]
+    tile.append("call void @run(ptr %work)")
     for k, slots in enumerate(program.sources):
         table = on.table(f"source{k}", "i32", [str(slot) for slot in slots.tolist()] or ["0"])
         tile.append(
@@ -51,7 +32,7 @@ def emit(program: Program, lanes: int) -> str:
         )
     lines = [
         "entry:",
-        *arguments,
+        *load_arguments(program),
         "%last = sub i64 %count, 1",
         "%any = icmp sgt i64 %count, 0",
         "br i1 %any, label %tile, label %done",
@@ -69,6 +50,39 @@ def emit(program: Program, lanes: int) -> str:
     )
     on.add_function(f"i64 @{WORKSPACE}()", [f"ret i64 {lanes * (program.workspace + lanes)}"])
     return on.module()
+
+
+def load_arguments(program: Program) -> list[str]:
+    """Lines that give names to where arguments lie (%in0, %out0, ..) and to their strides (%inlane0, ..)."""
+    lines = []
+    for side, ports in (("in", program.inputs), ("out", program.outputs)):
+        for k in range(len(ports)):
+            lines += [
+                f"%{side}at{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
+                f"%{side}{k} = load ptr, ptr %{side}at{k}",
+                f"%{side}l{k} = getelementptr i64, ptr %{side}strides, i64 {2 * k}",
+                f"%{side}lane{k} = load i64, ptr %{side}l{k}",
+                f"%{side}e{k} = getelementptr i64, ptr %{side}strides, i64 {2 * k + 1}",
+                f"%{side}element{k} = load i64, ptr %{side}e{k}",
+            ]
+    return lines
+
+
+def pack_input(program: Program, lanes: int, k: int) -> list[str]:
+    """Lines that bring the states %first .. of an input into the tile."""
+    return [
+        f"%into{k} = getelementptr double, ptr %work, i64 {program.input_slots[k].start * lanes}",
+        f"call void @pack(ptr %in{k}, i64 %inlane{k}, i64 %inelement{k}, i64 %first, i64 %last, "
+        f"ptr %into{k}, i64 {program.inputs[k].size})",
+    ]
+
+
+def define_run(on: Emitter, program: Program) -> None:
+    """Adds @run(work): the program over a tile that holds the inputs."""
+    if program.is_single_block:
+        on.add_function("internal void @run(ptr %work)", ["entry:", *_single_block(on, program), "ret void"])
+    else:
+        on.runner(program)
 
 
 def _single_block(on: Emitter, program: Program) -> list[str]:

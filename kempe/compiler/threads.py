@@ -1,0 +1,40 @@
+"""Threads: many states shared out among cores in whole vectors, the same result however many there are."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+
+LEAST = 4  # vectors that are worth a thread of their own
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(count: int, lanes: int, threads: int | None, work: Callable[[int, int], None]) -> None:
+    """Calls work(first, last) for parts of range(count) that begin with a whole vector, one on each thread; all cores
+    where their number is not given."""
+    vectors = -(-count // lanes)
+    parts = max(1, min(threads or cores(), vectors // LEAST))
+    ends = [min(count, lanes * (vectors * k // parts)) for k in range(parts + 1)]
+    if parts == 1:
+        work(0, count)
+        return
+    others = [_pool(parts - 1).submit(work, *ends[k : k + 2]) for k in range(1, parts)]
+    try:
+        work(*ends[:2])
+    finally:
+        wait(others)  # they write to the same arrays
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="kempe")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay behind

@@ -1,0 +1,293 @@
+"""Fixed steps as programs, of closed mechanisms in generalized velocities, which keep loops closed at almost no cost.
+
+Problem. A step of the whole state drifts off the loops, and bringing it back takes Newton's method: two eliminations
+and several looks at the loops, about as much as one evaluation of the equations of motion, in every step.
+
+Discussion. With v = W(q) y the state is q and the generalized velocities y. Velocities keep the loops closed by
+construction, at every stage; what drifts is q alone, by no more than the error of a step. Its first stage has
+eliminated the loops' equations at q, so one step of Newton's method costs a solve:
+
+    q_next = q - J_S^-1 phi(q) + h sum b_i W(q_i) y_i,    y_next = y + h sum b_i ydd(q_i, y_i).
+
+A correction is made once, never added up, and is of the size of one step's error squared: a state is open by the error
+of the step that led to it, which `gap` tells. Where that is too much, the step is `settled`: brought back as a whole.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import casadi as ca
+import numpy as np
+
+from kempe.compiler.compose import Composer, Slots
+from kempe.compiler.iterate import Iteration
+from kempe.compiler.kernel import Kernel
+from kempe.compiler.program import Program
+from kempe.compiler.recall import recalled
+from kempe.compiler.trace import trace
+from kempe.dynamics import loops, partition
+from kempe.dynamics.equations import Equations
+from kempe.dynamics.kinematics import rates
+from kempe.dynamics.partition import Choice, normalized
+from kempe.model import blocks
+from kempe.model.model import Model
+from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
+from kempe.simulate.tables import Method
+from kempe.spatial.vectors import from_sx, to_sx
+
+STATE = ("t", "q", "y", "z", "fit", "gap")  # what a step is fed back
+GIVEN = ("w", "p", "c")
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step as native code, over the state (t, q, y, z, fit, gap) and (w, p, c), which are as `System` has them.
+
+    fit: the least fitness of generalized coordinates so far, negative where they have passed a pose they are not fit
+    for; gap: the largest residual of loops so far. independent: the velocities that y are, None where they are all.
+    finish(q, y, p) -> q, v on the loops, and the residual left; None where they are there already.
+    """
+
+    iteration: Iteration
+    independent: tuple[int, ...] | None
+    finish: Kernel | None
+
+
+def step(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, settled: bool) -> Step:
+    """A step of size h, remembered as long as the model lives; settled: loops are closed again at its end."""
+    known = model.compiled.setdefault("steps", {})
+    key = setting, choice, method.name, h, settled
+    if key in known:
+        return known[key]
+    equations = replace(model.chosen, choice=choice, scales=model.leg_scales)
+    if choice is None or blocks.repeats(equations):
+        found = Step(Iteration(_program(model, _whole(model, setting, choice), method, h)), None, None)
+    else:
+        parts = recalled(
+            lambda: _reduced(model, equations, setting, settled),
+            *("reduced step", equations, settled, *made_of(model, setting)),
+        )
+        finish = recalled(lambda: _finish(model, equations), "finish", equations, model.equations)
+        found = Step(Iteration(_program(model, parts, method, h)), choice.independent, Kernel(finish))
+    known[key] = found
+    return found
+
+
+def stride(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
+    """Several steps in one call, remembered likewise: (t, q, v, z, w, p, c) -> q, v on the loops, z, fit, gap."""
+    known, key = model.compiled.setdefault("strides", {}), (setting, choice, method.name, h, repeats)
+    if key not in known:
+        by = step(model, setting, choice, method, h, settled=False)
+        composer = Composer(f"{method.name} stride")
+        shapes = {port.name: port.shape for port in by.iteration.program.inputs} | {"y": (model.nv,)}
+        t, q, v, z = (composer.input("v" if name == "y" else name, shapes[name]) for name in STATE[:4])
+        given = [composer.input(name, shapes[name]) for name in GIVEN]
+        y = v if by.independent is None else v[list(by.independent)]
+        state = [t, q, y, z, composer.constant(np.array(1.0)), composer.constant(np.array(0.0))]
+        for _ in range(repeats):
+            state = composer.call(by.iteration.program, *state, *given)
+        _, q, y, z, fit, gap = state
+        q, v = (q, y) if by.finish is None else composer.call(by.finish.program, q, y, given[GIVEN.index("p")])[:2]
+        for name, part in zip(("q", "v", "z", "fit", "gap"), (q, v, z, fit, gap), strict=True):
+            composer.output(name, part)
+        known[key] = Kernel(composer.program())
+    return known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Programs that a step is made of.
+
+    slope(t, q, y, z, w, p, c) -> qdot, ydot, zdot, fit, and correction, gap where there are loops;
+    rates(q, y, p) -> qdot; settle(q, y, p) -> q, y and the residual left, None where there is nothing to do.
+    closing: whether there are loops; corrected: whether what closes them is the correction, and not `settle`.
+    """
+
+    slope: Program
+    rates: Program
+    settle: Program | None
+    closing: bool
+    corrected: bool
+
+
+def _program(model: Model, parts: _Parts, method: Method, h: float) -> Program:
+    """One step, its slope called for every stage."""
+    composer = Composer(f"{method.name} step")
+    shapes = {port.name: port.shape for port in parts.slope.inputs} | {"fit": (), "gap": ()}
+    t, q, y, z, fit, gap = (composer.input(name, shapes[name]) for name in STATE)
+    given = [composer.input(name, shapes[name]) for name in GIVEN]
+    p = given[GIVEN.index("p")]
+    start, ends = np.concatenate([q, y, z]), np.cumsum([q.size, y.size])
+    first = None
+
+    def slope(time: Slots, at: Slots) -> Slots:
+        nonlocal fit, first
+        *found, now, correction, open_by = composer.call(parts.slope, time, *np.split(at, ends), *given)
+        if parts.closing:
+            if first is None:
+                first = now, correction, open_by
+            (fit,) = composer.call(_lesser(), fit, now, first[0])
+        return np.concatenate(found)
+
+    later = trace(lambda t, by: {"t": t + by}, {"t": (), "by": ()}, {"t": ()}, name="later")
+    if method.name == "euler":
+        slopes = [slope(t, start)]
+        faster = np.split(_moved(composer, start, slopes, [h]), ends)[1]
+        (qdot,) = composer.call(parts.rates, q, faster, p)
+        end = _moved(composer, start, [np.concatenate([qdot, slopes[0][q.size :]])], [h])
+    else:
+        slopes = [slope(t, start)]
+        for a, share in zip(method.a[1 : method.slopes - 1], method.c[1:], strict=False):
+            (time,) = composer.call(later, t, composer.constant(h * share))
+            slopes.append(slope(time, _moved(composer, start, slopes, h * a[: len(slopes)])))
+        end = _moved(composer, start, slopes, h * method.a[method.slopes - 1, : len(slopes)])
+    q, y, z = np.split(end, ends)
+    left = composer.constant(np.array(0.0))
+    if parts.corrected and first is not None:
+        q, left = _moved(composer, q, [first[1]], [1.0]), first[2]
+    if parts.settle is not None:
+        q, y, found = composer.call(parts.settle, q, y, p)
+        left = left if parts.corrected else found
+    (gap,) = composer.call(_greater(), gap, left)
+    (t,) = composer.call(later, t, composer.constant(h))
+    for name, part in zip(STATE, (t, q, y, z, fit, gap), strict=True):
+        composer.output(name, part)
+    return composer.program()
+
+
+@cache
+def _lesser() -> Program:
+    """The lesser of a, and b with the sign it has beside another."""
+    shapes = {"a": (), "b": (), "sign": ()}
+    return trace(lambda a, b, sign: {"least": ca.fmin(a, ca.if_else(sign < 0, -b, b))}, shapes, {"least": ()})
+
+
+@cache
+def _greater() -> Program:
+    return trace(lambda a, b: {"most": ca.fmax(a, b)}, {"a": (), "b": ()}, {"most": ()})
+
+
+def _moved(composer: Composer, start: Slots, slopes: list[Slots], weights) -> Slots:
+    """start + sum of slopes times weights."""
+    used = [(k, float(x)) for k, x in zip(slopes, weights, strict=True) if x]
+    shapes = {"y": start.size} | {f"k{i}": start.size for i in range(len(used))}
+
+    def moved(y, *k):
+        for slope, (_, weight) in zip(k, used, strict=True):
+            y = y + weight * slope
+        return {"moved": y}
+
+    return composer.call(trace(moved, shapes, name="moved"), start, *(k for k, _ in used))[0]
+
+
+# ---- in generalized velocities ---------------------------------------------------------------------------
+
+
+def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool) -> _Parts:
+    choice = equations.choice
+    assert choice is not None
+    rows, dependent, independent = (list(x) for x in (choice.rows, choice.dependent, choice.independent))
+    efforts, shapes = efforts_of(model, setting), system_shapes(model, setting)
+    shapes = {"y" if name == "v" else name: len(independent) if name == "v" else shapes[name] for name in shapes}
+
+    def slope(t, q, y, z, w, p, c):
+        tree, q_ = equations.tree(from_sx(p)), from_sx(q)
+        found = equations.eliminated(tree, q_)
+        v = found.w @ from_sx(y)
+        given = efforts(t, q, to_sx(v), z, w, p, c)
+        vdot, pivots = equations.forward(tree, q_, v, from_sx(given["tau"]))
+        phi = loops.phi(tree, q_, equations.closure_size)
+        step = np.zeros(model.nv, dtype=object)
+        step[dependent] = -found.loops.solve(phi[rows])
+        return {
+            "qdot": to_sx(rates(tree, q_, v)),
+            "ydot": to_sx(vdot[independent]),
+            "zdot": given["zdot"],
+            "fit": _signed_fitness(equations, found.loops.pivots, pivots),
+            "correction": to_sx(rates(tree, q_, step)),
+            "gap": _largest(phi),
+        }
+
+    def moving(q, y, p):
+        tree, q_ = equations.tree(from_sx(p)), from_sx(q)
+        return {"qdot": to_sx(rates(tree, q_, equations.eliminated(tree, q_).w @ from_sx(y)))}
+
+    def settle(q, y, p):
+        closed, _, left = _closed(model, equations, q, y, p)
+        return {"q": to_sx(closed), "y": y, "left": left}
+
+    def normal(q, y, p):
+        return {"q": to_sx(normalized(equations.tree(from_sx(p)), from_sx(q))), "y": y, "left": ca.SX(0.0)}
+
+    short = {"q": model.nq, "y": len(independent), "p": len(model.p)}
+    settling = settle if settled else normal if model.nq != model.nv else None
+    return _Parts(
+        trace(slope, shapes, {"fit": (), "gap": ()}, name="slope"),
+        trace(moving, short, name="rates"),
+        None if settling is None else trace(settling, short, {"left": ()}, name="settle"),
+        closing=True,
+        corrected=not settled,
+    )
+
+
+def _signed_fitness(equations: Equations, pivots, own) -> ca.SX:
+    """The least pivot of the loops beside its scale, with the sign of their product: it changes where one of them
+    passes zero, though no stage may be near."""
+    assert equations.choice is not None
+    least, turned = partition.fitness(equations.choice, pivots), ca.SX(1.0)
+    for pivot in pivots:
+        turned = turned * pivot
+    if equations.formulation == "denoc":  # what it divides by are squares
+        for pivot, scale in zip(own, equations.scales, strict=False):
+            least = ca.fmin(least, ca.sqrt(ca.fmax(pivot * scale, 0.0)))
+    return ca.if_else(turned < 0, -least, least)
+
+
+def _closed(model: Model, equations: Equations, q, y, p):
+    """q and v on the loops, and the largest residual left."""
+    assert equations.choice is not None
+    v = np.zeros(model.nv, dtype=object)
+    v[list(equations.choice.independent)] = from_sx(y)
+    return partition.project(equations.tree(from_sx(p)), from_sx(q), v, equations.closure_size, equations.choice)
+
+
+def _finish(model: Model, equations: Equations) -> Program:
+    assert equations.choice is not None
+
+    def finish(q, y, p):
+        closed, moving, left = _closed(model, equations, q, y, p)
+        return {"q": to_sx(closed), "v": to_sx(moving), "left": left}
+
+    shapes = {"q": model.nq, "y": len(equations.choice.independent), "p": len(model.p)}
+    return trace(finish, shapes, {"left": ()}, name="finish")
+
+
+def _largest(entries) -> ca.SX:
+    found = ca.SX(0.0)
+    for entry in entries:
+        found = ca.fmax(found, ca.fabs(entry))
+    return found
+
+
+# ---- of the whole state ----------------------------------------------------------------------------------
+
+
+def _whole(model: Model, setting: Setting, choice: Choice | None) -> _Parts:
+    """Of trees, and of long rows of loops in repeated blocks."""
+    compiled = system(model, setting, choice)
+    composer = Composer("slope")
+    shapes = {port.name: port.shape for port in compiled.main.program.inputs}
+    given = [composer.input("y" if name == "v" else name, shape) for name, shape in shapes.items()]
+    qdot, vdot, zdot, *_, fit = composer.call(compiled.main.program, *given)
+    nothing = {"correction": composer.constant(np.zeros(model.nq)), "gap": composer.constant(np.array(0.0))}
+    for name, part in ({"qdot": qdot, "ydot": vdot, "zdot": zdot, "fit": fit} | nothing).items():
+        composer.output(name, part)
+    short = {"q": model.nq, "y": model.nv, "p": len(model.p)}
+    own = trace(lambda q, y, p: {"qdot": y}, short, name="rates")
+    return _Parts(
+        composer.program(),
+        own if compiled.rates is None else compiled.rates.program,
+        None if compiled.project is None else compiled.project.program,
+        closing=choice is not None,
+        corrected=False,
+    )
