@@ -14,12 +14,11 @@ from kempe.analyze.actuation import shared
 from kempe.analyze.freedom import column_scales, freedom_beside, nullity_beside
 from kempe.analyze.given import given
 from kempe.analyze.kinematics import accelerations, settle
+from kempe.dynamics.closed import FIT, OPEN
 from kempe.dynamics.multipliers import WAYS
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 
-OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
-FIT = 1e-2  # fitness of generalized coordinates above which compiled code is trusted: rounding grows by 1 / fitness^2
 SINGULAR = 1e-6  # least singular value of J beside the largest, below which loops do not determine accelerations
 RANK = 1e-10  # the same where freedoms are held besides, and for the last rows of runs that end at a singular pose
 LEFT = 1e-12  # residual of a state that is closed
@@ -224,6 +223,8 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
 
 def check_closed(model: Model, q, v, p=None) -> None:
     """Refuses states whose loops are open, or open as they move."""
+    if not model.in_blocks and model.call("opening", q, v, p=p).max(initial=0.0) <= OPEN:
+        return
     phi = np.abs(model.residual(q, p=p))
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)

@@ -61,6 +61,8 @@ class Kernel:
     address: where `void kempe(const double *const *inputs, double *const *outputs, double *work)` begins, for
         other compiled code; it stays good as long as this kernel lives.
     workspace: how many doubles `work` must hold; 0 when it may be null.
+    enter(*inputs, *outputs): one state, without a detour: 0, or the position, from 1 on, of the first argument that is
+        not of just the right kind, and then nothing was done.
     """
 
     def __init__(self, program: Program):
@@ -74,7 +76,7 @@ class Kernel:
         self.address: int = self._scalar.address(cpu.SYMBOL)
         self.workspace: int = self._scalar.number(cpu.WORKSPACE)
         release = self._effort >= WORTH_RELEASING
-        self._enter = gate().enter(table(self.address, program.inputs, program.outputs, self.workspace, release))
+        self.enter = gate().enter(table(self.address, program.inputs, program.outputs, self.workspace, release))
         self._takes = len(program.inputs)
         self._shapes = tuple(port.shape for port in program.outputs)
         self._only_shape = self._shapes[0] if len(self._shapes) == 1 else None
@@ -88,13 +90,13 @@ class Kernel:
             # The common case, kept short: the gate checks the arguments and says 0 if it ran.
             if self._only_shape is not None:
                 result = np.empty(self._only_shape)
-                if self._enter(*given, result) == 0:
+                if self.enter(*given, result) == 0:
                     return result
             else:
                 results = tuple(map(np.empty, self._shapes))
-                if self._enter(*given, *results) == 0:
+                if self.enter(*given, *results) == 0:
                     return results
-        elif not named and len(given) == self._takes and self._enter(*given, *_tuple(out)) == 0:
+        elif not named and len(given) == self._takes and self.enter(*given, *_tuple(out)) == 0:
             return out
         return self._general_call(given, named, out)
 
@@ -151,7 +153,7 @@ class Kernel:
     def _run_one(self, given: arguments.Arguments) -> list[np.ndarray]:
         inputs = map(arguments.plain, given.inputs, self.program.inputs)
         results = [np.empty(shape) for shape in self._shapes]
-        refused = self._enter(*inputs, *results)
+        refused = self.enter(*inputs, *results)
         if refused:
             raise CompileError(
                 f"a fault in Kempe: argument {refused} of {self.program.name!r} was made to fit and does not"

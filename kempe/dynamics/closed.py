@@ -2,12 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from kempe.dynamics import derivatives, multipliers, partition
-from kempe.dynamics.function import MATRICES, VECTOR, Function
-from kempe.spatial.vectors import array
+import casadi as ca
+import numpy as np
+
+from kempe.dynamics import derivatives, kinematics, loops, multipliers, partition
+from kempe.dynamics.function import MATRICES, SCALAR, VECTOR, Function
+from kempe.spatial.vectors import array, largest
 
 if TYPE_CHECKING:
     from kempe.dynamics.equations import Equations
+
+OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
+FIT = 1e-2  # fitness of generalized coordinates above which compiled code is trusted: rounding grows by 1 / fitness^2
+HUGE = 1e300  # beyond, an acceleration is no number
 
 
 def _closed_forward(eq: "Equations", tree, q, v, tau):
@@ -17,6 +24,30 @@ def _closed_forward(eq: "Equations", tree, q, v, tau):
     vdot, pivots = eq.forward(tree, q, v, tau)
     assert eq.choice is not None
     return vdot, array([partition.fitness(eq.choice, pivots[: eq.loop_pivots])])
+
+
+def _opening(eq: "Equations", tree, q, v):
+    """How far loops are open, and how fast they open beside the fastest joint: the largest of both."""
+    found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
+    slip = loops.jacobian(tree, q, found, eq.closure_size) @ v
+    fastest = ca.SX(1.0)
+    for rate in v:
+        fastest = ca.fmax(fastest, ca.fabs(rate))
+    most = largest(loops.phi(tree, q, eq.closure_size))
+    return (array([ca.fmax(most, largest(slip) / fastest)]),)
+
+
+def _driven(eq: "Equations", tree, q, v, u):
+    """Accelerations for efforts of the actuated freedoms alone, and what tells whether they can be trusted."""
+    tau = np.zeros(eq.topology.nv, dtype=object)
+    tau[list(eq.topology.driven)] = u
+    vdot, fit = eq.functions()["forward_dynamics"].work(eq, tree, q, v, tau)
+    least = fit[0]
+    if eq.formulation in multipliers.WAYS:  # see `analyze.closed.forward`
+        least = ca.fmin(least, _fitness(eq, eq.eliminated(tree, q)))
+        for entry in vdot:
+            least = ca.if_else(ca.fabs(entry) < HUGE, least, 0.0)
+    return vdot, array([least, _opening(eq, tree, q, v)[0][0]])
 
 
 def _project(eq: "Equations", tree, q, v):
@@ -44,6 +75,8 @@ def _row_multipliers(eq: "Equations", tree, q, v, tau):
 
 
 FUNCTIONS = {
+    "opening": Function(("q", "v"), ("open",), SCALAR, _opening),
+    "driven_dynamics": Function(("q", "v", "u"), ("vdot", "told"), VECTOR * 2, _driven, chosen=True),
     "forward_dynamics": Function(
         ("q", "v", "tau"), ("vdot", "fit"), ("vector", "scalar"), _closed_forward, chosen=True
     ),

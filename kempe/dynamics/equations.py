@@ -80,6 +80,7 @@ class Equations:
             "v": nv,
             "a": nv,
             "tau": nv,
+            "u": len(self.topology.driven),
             "lam": sum(rows for _, rows in self.topology.row_counts),
             "p": len(self.parameters),
         }

@@ -23,7 +23,7 @@ from kempe.dynamics import kinematics, loops, recursions
 from kempe.dynamics.tree import Tree
 from kempe.spatial.moves import acceleration_along
 from kempe.spatial.solving import Elimination, pivots, solve_symmetric
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, largest, zeros
 
 CHORD = 3  # steps that close loops with one elimination
 
@@ -95,9 +95,7 @@ def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> t
         step[dependent] = -solver.solve(loops.phi(tree, q, size)[rows])
         q = q + kinematics.rates(tree, q, step)
     q = normalized(tree, q)
-    left = ca.SX(0.0)
-    for entry in loops.phi(tree, q, size):
-        left = ca.fmax(left, ca.fabs(entry))
+    left = largest(loops.phi(tree, q, size))
     return q, reduce(tree, q, None, size, choice).w @ v[list(choice.independent)], left
 
 

@@ -34,7 +34,7 @@ class Coordinates:
         self._joints: dict[str, TreeJoint] = {t.joint.name: t for t in tree}
         self.q_names = tuple(_name(t, n) for t in tree for n in t.joint.type.q_names)
         self.v_names = tuple(_name(t, n) for t in tree for n in t.joint.type.v_names)
-        self.driven = np.flatnonzero([on for t in tree for on in t.joint.actuated])
+        self.driven = np.array(topology.driven, dtype=int)
         self.u_names = tuple(self.v_names[k] for k in self.driven)
         self.limits = tuple(
             Limit(self.v_names[t.v.start + k], t.q.start + k, t.v.start + k, *pair)

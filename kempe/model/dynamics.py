@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from kempe.dynamics.closed import FIT, OPEN
 from kempe.errors import StateError
 from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
@@ -64,11 +65,14 @@ class Dynamics(Loops, ABC):
 
         return matrices(self, np.asarray(q, dtype=float))  # type: ignore[arg-type]
 
-    def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
+    def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True, out: np.ndarray | None = None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.
 
-        check: whether loops that are not closed, or are about to open, are refused.
+        check: whether loops that are not closed, or are about to open, are refused. out: where to put vdot, an array;
+        for one state and efforts in an array, that is the quickest way.
         """
+        if out is not None:
+            return self._into(out, q, v, tau, p, check)
         if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
             tau = self.spread(tau)
         if not self.topology.constrained:
@@ -76,6 +80,20 @@ class Dynamics(Loops, ABC):
         from kempe.analyze.closed import forward
 
         return forward(self, q, v, tau, p, check)  # type: ignore[arg-type]
+
+    def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
+        """Forward dynamics written to `out`: one call of native code, which tells whether it can be trusted too."""
+        enter, rest, closed = self.prepared  # type: ignore[attr-defined]
+        if enter is not None and p is None:
+            if not closed:
+                if enter(q, v, tau, *rest, out) == 0:
+                    return out
+            elif enter(q, v, tau, *rest, out, told := np.empty(2)) == 0:
+                fit, opening = told.tolist()
+                if fit > FIT and (opening <= OPEN or not check):
+                    return out
+        out[...] = self.forward_dynamics(q, v, tau, p, check)
+        return out
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""

@@ -1,6 +1,6 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
@@ -30,6 +30,7 @@ from kempe.model.why import PAPERS, why
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
+    from kempe.simulate.batch import Batch
     from kempe.simulate.stepper import Stepper
 
 
@@ -152,7 +153,7 @@ class Model(Dynamics):
 
     def _equations_of(self, name: str) -> Equations:
         """The ones a function is traced from: only those that depend on it have a formulation chosen for them."""
-        if name in loop_blocks.FUNCTIONS and loop_blocks.repeats(self.equations):
+        if name in loop_blocks.FUNCTIONS and self.in_blocks:
             return self.equations
         described = self.equations.functions().get(name)
         if described is not None and not described.chosen:
@@ -166,6 +167,22 @@ class Model(Dynamics):
         if name not in self._kernels:
             self._kernels[name] = Kernel(self.program(name))
         return self._kernels[name]
+
+    @cached_property
+    def prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
+        """What forward dynamics with `out=` enters, None where one call will not do; the parameters it takes; whether
+        it tells of loops."""
+        closed, kernel = self.topology.constrained, None
+        if closed and not blocks.repeats(self.chosen):
+            kernel = self.kernel("driven_dynamics")
+        elif not closed and self.fully_driven:
+            kernel = self.kernel("forward_dynamics")
+        return None if kernel is None else kernel.enter, (self.p,) if self.p_names else (), closed
+
+    @cached_property
+    def in_blocks(self) -> bool:
+        """Whether what there is to know of loops is worked out loop by loop: there are many."""
+        return loop_blocks.repeats(self.equations)
 
     def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
         """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
@@ -270,6 +287,13 @@ class Model(Dynamics):
         from kempe.simulate.stepper import Stepper
 
         return Stepper(self, state, dt, **options)
+
+    def batch(self, threads: int | None = None) -> "Batch":
+        """Many states at once, in the lanes of vector registers and on several threads, all cores where None:
+        `batch.forward_dynamics(q, v, tau)`, `batch.rollout(states, dt, steps)`."""
+        from kempe.simulate.batch import Batch
+
+        return Batch(self, threads)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"

@@ -126,8 +126,18 @@ class Many:
         if steps not in self._known:
             choice = self._choices[0]
             found = stride(self.model, self._setting, choice, self._method, self._h, steps)
-            self._known[steps] = found, scales(self.model, self.model.p, choice)
+            self._known[steps] = found, self.scales(choice)
         return self._known[steps]
+
+    def scales(self, choice: Choice | None) -> np.ndarray:
+        """c of a choice; of trees, whose stops are as stiff as inertias make them, a row for each of many parameters,
+        where there are stops."""
+        if self._p.ndim == 1:
+            return scales(self.model, self._p, choice)
+        if choice is not None or not self.model.limits:
+            return scales(self.model, self.model.p, choice)
+        different, where = np.unique(self._p, axis=0, return_inverse=True)
+        return np.array([scales(self.model, p) for p in different])[where]
 
     def advance(self, start: Start, w: np.ndarray, rows: int = 1, every: int = 1) -> Moved:
         """States at `rows` rows, `every` steps apart, under values w from outside: (..), (n, ..), or (n, rows * every,
@@ -163,7 +173,7 @@ class Many:
         choice, (t, q, v, z) = self._choices[number], way.start
         by = step(self.model, self._setting, choice, self._method, self._h, settled)
         state = t, q, v if by.independent is None else v[:, by.independent], z, np.ones(len(t)), np.zeros(len(t))
-        given = way.w, way.p, scales(self.model, self.model.p, choice)
+        given = way.w, way.p, self.scales(choice)
         t, q, v, z, fit, gap = by.iteration(state, given, way.rows, way.every, self._threads)
         if by.finish is not None:
             each = np.repeat(way.p, way.rows, axis=0) if way.p.ndim == 2 else way.p

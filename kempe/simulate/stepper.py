@@ -14,7 +14,7 @@ from kempe.simulate.joining import Constraints, joined
 from kempe.simulate.many import Many
 from kempe.simulate.stops import Stops, no_events
 from kempe.simulate.system import Setting, system
-from kempe.simulate.tables import METHODS
+from kempe.simulate.tables import METHODS, Method
 
 
 class Stepper:
@@ -39,9 +39,7 @@ class Stepper:
     ):
         if not dt > 0 or substeps < 1:
             raise StateError(f"stepper: dt is {dt!r} s and substeps {substeps!r}; both must be positive")
-        if method not in METHODS or METHODS[method].adaptive:
-            fixed = [name for name, known in METHODS.items() if not known.adaptive]
-            raise StateError(f"stepper: it takes fixed steps, by {' or '.join(fixed)}, not {method!r}")
+        known = fixed(method, "stepper")
         if torque is not None and (not isinstance(torque, CompiledLaw) or torque.signals is not None):
             raise StateError("stepper: torque takes a law over symbols (kp.Law); give other efforts to step(...)")
         self.model, self.dt, self._law = model, float(dt), torque
@@ -51,7 +49,7 @@ class Stepper:
         self.p = model.parameters(p)
         q, v = starts(model, state, batch)
         self.batch = len(q) if q.ndim == 2 else None
-        self._many = Many(model, self._setting, METHODS[method], dt / substeps, self.p, self.batch or 1)
+        self._many = Many(model, self._setting, known, dt / substeps, self.p, self.batch or 1)
         self._model_first = model
         q, v = self._on_manifold(q, v)
         self._first = q.copy(), v.copy()
@@ -143,6 +141,14 @@ class Stepper:
             target[chosen] = source[chosen] if source.ndim == target.ndim else source
         self.z[chosen], self.t[chosen] = self._z_first, 0.0
         return self.state
+
+
+def fixed(method: str, where: str) -> Method:
+    """A method of fixed steps, by name."""
+    if method not in METHODS or METHODS[method].adaptive:
+        names = [name for name, known in METHODS.items() if not known.adaptive]
+        raise StateError(f"{where}: it takes fixed steps, by {' or '.join(names)}, not {method!r}")
+    return METHODS[method]
 
 
 def starts(model: Model, state, batch: int | None) -> tuple[np.ndarray, np.ndarray]:

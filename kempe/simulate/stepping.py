@@ -33,7 +33,7 @@ from kempe.model import blocks
 from kempe.model.model import Model
 from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
 from kempe.simulate.tables import Method
-from kempe.spatial.vectors import from_sx, to_sx
+from kempe.spatial.vectors import from_sx, largest, to_sx
 
 STATE = ("t", "q", "y", "z", "fit", "gap")  # what a step is fed back
 GIVEN = ("w", "p", "c")
@@ -205,7 +205,7 @@ def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool
             "zdot": given["zdot"],
             "fit": _signed_fitness(equations, found.loops.pivots, pivots),
             "correction": to_sx(rates(tree, q_, step)),
-            "gap": _largest(phi),
+            "gap": largest(phi),
         }
 
     def moving(q, y, p):
@@ -260,13 +260,6 @@ def _finish(model: Model, equations: Equations) -> Program:
 
     shapes = {"q": model.nq, "y": len(equations.choice.independent), "p": len(model.p)}
     return trace(finish, shapes, {"left": ()}, name="finish")
-
-
-def _largest(entries) -> ca.SX:
-    found = ca.SX(0.0)
-    for entry in entries:
-        found = ca.fmax(found, ca.fabs(entry))
-    return found
 
 
 # ---- of the whole state ----------------------------------------------------------------------------------

@@ -93,6 +93,14 @@ def larger(x: Scalar, y: Scalar) -> Scalar:
     return ca.fmax(x, y) if isinstance(x, ca.SX) or isinstance(y, ca.SX) else max(x, y)
 
 
+def largest(entries) -> Scalar:
+    """The size of the largest of some entries; 0 where there are none."""
+    found = 0.0
+    for entry in entries:
+        found = larger(found, abs(entry))
+    return found
+
+
 def divided(x: Scalar, y: Scalar) -> Scalar:
     """x / y, and 0 where y is 0."""
     if isinstance(y, ca.SX):

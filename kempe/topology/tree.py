@@ -93,6 +93,12 @@ class Topology:
         return bool(self.closures or self.couplings or self.sprung)
 
     @property
+    def driven(self) -> tuple[int, ...]:
+        """The freedoms that are actuated."""
+        on = [actuated for t in self.tree for actuated in t.joint.actuated]
+        return tuple(k for k, actuated in enumerate(on) if actuated)
+
+    @property
     def row_counts(self) -> tuple[tuple[str, int], ...]:
         """How many equations each loop has, with the joint that closes it, then each coupling, with its name."""
         loops = ((loop.joint.name, loop.joint.rows) for loop in self.loops)

@@ -332,7 +332,7 @@ class TestLock:
 
     def test_kernels_release_it_for_long_work_only(self):
         def releases(kernel):
-            return bool(kernel._enter.__self__[4])
+            return bool(kernel.enter.__self__[4])
 
         assert not releases(kernel)
         assert releases(Kernel(chain_of_squares(2000)))

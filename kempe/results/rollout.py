@@ -1,0 +1,153 @@
+"""Rollout: what many mechanisms of one model did side by side, by fixed steps: states by name, energies, a picture."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kempe.errors import RowError, StateError
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.results import ink
+from kempe.results.columns import COORDINATE, RATE, labels, lookup, unknown
+from kempe.results.outcome import Statistics
+from kempe.results.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWN = 200  # lines in a picture at most; beyond, a band says where the others are
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """n mechanisms at some rows of time.
+
+    t (rows,); q (n, rows, nq), v (n, rows, nv): coordinates and velocities, on the loops; u (n, rows, nu): efforts of
+    actuators, held from there on; z (n, rows, nz), z_names: states of a law; p: parameters, of all or (n, ..).
+    gap (n,): how far loops were open at most at the end of any step, over the mechanism's size; fit (n,): the least
+    fitness of generalized coordinates on the way. stops (n, rows, ..): efforts of stops. statistics: what it cost.
+    """
+
+    model: Model
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    z: np.ndarray
+    z_names: tuple[str, ...]
+    p: np.ndarray
+    gap: np.ndarray
+    fit: np.ndarray
+    stops: np.ndarray
+    statistics: Statistics
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Coordinates of a joint (n, rows) or (n, rows, k), one coordinate by its full name, or a state of a law."""
+        if name in self.z_names:
+            return self.z[..., self.z_names.index(name)]
+        return self._named(COORDINATE, self.q, name)
+
+    def rate(self, name: str) -> np.ndarray:
+        """Velocities of a joint (n, rows) or (n, rows, k), or of one freedom."""
+        return self._named(RATE, self.v, name)
+
+    def _named(self, quantity: str, values: np.ndarray, name: str) -> np.ndarray:
+        places = lookup(labels(self.model, quantity))
+        if name not in places:
+            raise unknown("joint or coordinate", name, (*places, *self.z_names))
+        at = places[name]
+        return values[..., at[0]] if len(at) == 1 else values[..., at[0] : at[-1] + 1]
+
+    def state(self, row: int = -1) -> State:
+        """All mechanisms at a row, to go on from."""
+        if not -len(self.t) <= row < len(self.t):
+            raise RowError(f"there is no row {row}; the rollout has {len(self.t)}")
+        return State(self.model, self.q[:, row].copy(), self.v[:, row].copy())
+
+    @property
+    def healthy(self) -> np.ndarray:
+        """Whether all numbers are finite, for each mechanism."""
+        return np.asarray(np.isfinite(self.q).all(axis=(1, 2)) & np.isfinite(self.v).all(axis=(1, 2)))
+
+    @cached_property
+    def closure(self) -> np.ndarray:
+        """The largest residual of loops (n, rows), over the mechanism's size; zero where there are none."""
+        if not self.model.topology.constrained:
+            return np.zeros(self.q.shape[:2])
+        return np.abs(self._each("residual", self.q)).max(axis=-1, initial=0.0)
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """Kinetic and potential energy together (n, rows)."""
+        kinetic, potential = (x.reshape(self.q.shape[:2]) for x in self._each("energy", self.q, self.v))
+        return kinetic + potential
+
+    def _each(self, name: str, *given: np.ndarray):
+        """A function of the model at all rows of all mechanisms."""
+        n, rows = self.q.shape[:2]
+        p = None
+        if self.model.p_names:
+            p = np.repeat(self.p, rows, axis=0) if self.p.ndim == 2 else self.p
+        found = self.model.call(name, *(x.reshape(n * rows, -1) for x in given), p=p)
+        return found if isinstance(found, tuple) else found.reshape(n, rows, -1)
+
+    def trajectory(self, number: int) -> Trajectory:
+        """One of the mechanisms as a run, with accelerations, to be plotted and viewed."""
+        if not -len(self) <= number < len(self):
+            raise RowError(f"there is no mechanism {number}; the rollout has {len(self)}")
+        q, v, u, z, stops = (x[number] for x in (self.q, self.v, self.u, self.z, self.stops))
+        p = self.p[number] if self.p.ndim == 2 else self.p
+        tau = np.array(self.model.spread(u))
+        tau[:, self.model.limited] += stops
+        a = self._accelerations(q, v, tau, p if self.model.p_names else None)
+        return Trajectory(self.model, self.t, q, v, a, u, z, self.z_names, p, statistics=self.statistics, stops=stops)
+
+    def _accelerations(self, q, v, tau, p) -> np.ndarray:
+        if not self.model.topology.constrained:
+            return self.model.call("forward_dynamics", q, v, tau, p=p)
+        from kempe.analyze.closed import forward
+
+        return forward(self.model, q, v, tau, p, check=False)
+
+    def plot(self, joint: str, path: str | Path | None = None, *, degrees: bool = False) -> "Figure":
+        """A coordinate of all mechanisms over time: some as lines, and the band that nine of ten are in."""
+        places = lookup(found := labels(self.model, COORDINATE))
+        if joint not in places:
+            raise unknown("joint or coordinate", joint, places)
+        if len(places[joint]) != 1:
+            raise StateError(f"{joint!r} has {len(places[joint])} coordinates; plot one of them by its full name")
+        label = found[places[joint][0]]
+        angle = degrees and label.unit == "rad"
+        values = np.degrees(self[joint]) if angle else self[joint]
+        paper = ink.figure(ink.WIDTH, 3.2)
+        axes = paper.add_subplot()
+        good = values[self.healthy]
+        axes.plot(self.t, good[:: max(1, len(good) // DRAWN)].T, lw=0.5, color="tab:blue", alpha=0.35)
+        if len(good) > 10:
+            low, middle, high = np.quantile(good, (0.05, 0.5, 0.95), axis=0)
+            axes.fill_between(self.t, low, high, color="tab:blue", alpha=0.15, lw=0)
+            axes.plot(self.t, middle, color="tab:red", lw=1.2, label="median; the band has nine of ten")
+            axes.legend(fontsize=ink.FONT - 1, frameon=False, loc="best")
+        ink.tidy(axes)
+        axes.set_xlabel("time [s]", fontsize=ink.FONT)
+        unit = "deg" if angle else label.unit
+        axes.set_ylabel(ink.plain(joint) + (f" [{ink.unit(unit)}]" if unit else ""), fontsize=ink.FONT)
+        paper.suptitle(f"{ink.plain(self.model.mechanism.name)}, {len(self)} side by side", fontsize=ink.FONT + 2)
+        if path is not None:
+            from kempe.results.plots import write
+
+            write(paper, Path(path))
+        return paper
+
+    def __repr__(self) -> str:
+        steps, seconds = self.statistics.steps, self.statistics.seconds
+        speed = f", {steps / seconds:.3g} steps/s" if seconds else ""
+        ill = len(self) - int(self.healthy.sum())
+        told = f"; {ill} are no longer finite" if ill else ""
+        return f"Rollout({self.model.mechanism.name!r}: {len(self)} over {self.t[-1]:g} s{speed}{told})"

@@ -1,0 +1,202 @@
+"""Batch: many states of one model at once, on all cores: dynamics, and rollouts by fixed steps.
+
+    many = model.batch(threads=2)
+    vdot = many.forward_dynamics(q, v, tau)             # (n, nq), (n, nv), (n, nu) -> (n, nv)
+    run = many.rollout(states, dt=1e-3, steps=1000)     # RK4, loops closed inside
+
+States are worked on in the lanes of vector registers and shared out among threads; each one's numbers are the same bit
+for bit however many threads there are.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kempe.analyze.closed import check_closed
+from kempe.compiler.native import host
+from kempe.compiler.threads import cores, spread
+from kempe.control.laws import CompiledLaw
+from kempe.errors import StateError
+from kempe.model.model import Model
+from kempe.model.state import State
+from kempe.results.outcome import Statistics
+from kempe.results.rollout import Rollout
+from kempe.simulate.drive import efforts
+from kempe.simulate.many import CLOSED, Many
+from kempe.simulate.progress import Progress
+from kempe.simulate.stepper import fixed, starts
+from kempe.simulate.stops import Stops, no_events
+from kempe.simulate.system import Setting, system
+
+# Steps of all mechanisms together between two looks at them, and least steps of each: a look costs some of them.
+GLANCE, LEAST = 2**18, 64
+
+
+class Batch:
+    """Many states of a model at once. threads: how many cores are used, all where None."""
+
+    def __init__(self, model: Model, threads: int | None = None):
+        if threads is not None and not (isinstance(threads, (int, np.integer)) and threads > 0):
+            raise StateError(f"batch: threads is {threads!r}; give a number from 1 on, or None for all cores")
+        self.model, self.threads = model, int(threads or cores())
+
+    def __repr__(self) -> str:
+        return f"Batch({self.model.mechanism.name!r}: {host().lanes} lanes, {self.threads} threads)"
+
+    # ---- dynamics --------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
+        """vdot (n, nv); all else as for `Model.forward_dynamics`."""
+        tau = np.zeros(self.model.nu) if tau is None else efforts(self.model, tau) if isinstance(tau, dict) else tau
+        return self._each(lambda q, v, tau, p: self.model.forward_dynamics(q, v, tau, p, check), q, v, tau, p)
+
+    def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray:
+        """Efforts (n, nu) of the actuated freedoms; all else as for `Model.inverse_dynamics`."""
+        options = {"weights": weights, "bounds": bounds, "check": check}
+        return self._each(lambda q, v, a, p: self.model.inverse_dynamics(q, v, a, p, **options), q, v, a, p)
+
+    def _each(self, function: Callable[..., np.ndarray], q, v, third, p) -> np.ndarray:
+        """A function of states, a part of them on each thread."""
+        q, v, third = (np.asarray(x, dtype=float) for x in (q, v, third))
+        if q.ndim != 2 or v.ndim != 2 or len(q) != len(v):
+            raise StateError(
+                f"batch: q has shape {q.shape} and v {v.shape}; give (n, {self.model.nq}) and (n, {self.model.nv})"
+            )
+        p = None if p is None else np.asarray(p, dtype=float)
+        found: dict[int, np.ndarray] = {}
+
+        def some(first: int, last: int) -> None:
+            own = [x[first:last] if x is not None and x.ndim == 2 else x for x in (third, p)]
+            found[first] = function(q[first:last], v[first:last], *own)
+
+        if self.model.topology.constrained:
+            self.model.choice  # noqa: B018 (found once, not by every thread)
+        spread(len(q), host().lanes, self.threads, some)
+        return np.concatenate([found[first] for first in sorted(found)])
+
+    # ---- rollouts --------------------------------------------------------------------------------------
+
+    def rollout(
+        self,
+        state: State | Sequence[State] | None,
+        dt: float,
+        steps: int,
+        tau=None,
+        *,
+        torque: CompiledLaw | None = None,
+        output: int | None = None,
+        batch: int | None = None,
+        method: str = "rk4",
+        limits: str | Stops = "stops",
+        p=None,
+        closed: float = CLOSED,
+        progress: bool | None = None,
+    ) -> Rollout:
+        """Mechanisms moved on by `steps` fixed steps of dt, each on its own.
+
+        state: a `State` of arrays (n, nq) and (n, nv), a list of states, or one state for a `batch` of n.
+        tau: efforts held all the time (nu), for each (n, nu), or for each and every step (n, steps, nu), where n may be
+            1 for all; a dict by joint name; or None. torque: a law over symbols (`kp.Law`) instead.
+        output: how many steps there are from row to row; None for the first and the last state alone.
+        method: rk4 or euler. limits: "stops", "ignore", or `kp.Stops`. p: parameters (np), or of each (n, np).
+        closed: how far loops may be open at the end of a step, over the mechanism's size, before steps are settled one
+            by one; rows are closed to rounding.
+        """
+        begun, model = time.perf_counter(), self.model
+        known = fixed(method, "rollout")
+        steps, every = _whole("steps", steps), steps if output is None else _whole("output", output)
+        if not dt > 0 or not closed > 0:
+            raise StateError(f"rollout: dt is {dt!r} s and closed {closed!r}; both must be positive")
+        if steps % every:
+            raise StateError(f"rollout: {steps} steps are no whole number of rows of {every} steps each")
+        q, v = starts(model, state, batch)
+        q, v = np.atleast_2d(q), np.atleast_2d(v)
+        n = len(q)
+        p = self._parameters(p, n)
+        if model.topology.constrained:
+            check_closed(model, q, v, p if model.p_names else None)
+        setting = Setting(torque, 0 if torque is not None else model.nu, no_events(limits))
+        w = self._efforts(tau, torque, n, steps)
+        z = np.array(list(torque.states.values()), dtype=float) if torque is not None else np.zeros(0)
+        many = Many(model, setting, known, dt, p, n, self.threads, closed)
+
+        rows = steps // every + 1
+        found = [np.empty((n, rows, x.shape[-1])) for x in (q, v, z)]
+        now = [np.zeros(n), q, v, np.tile(z, (n, 1))]
+        gap, fit, row, done = np.zeros(n), np.ones(n), 1, 0
+        for target, source in zip(found, now[1:], strict=True):
+            target[:, 0] = source
+        with Progress(model.mechanism.name, 0.0, steps * dt, progress) as bar:
+            while done < steps:
+                some, part = _stretch(done, steps, every, max(LEAST, GLANCE // n))
+                moved = many.advance(now, w[:, done : done + some * part] if w.ndim == 3 else w, some, part)
+                gap, fit = np.maximum(gap, moved.gap), np.minimum(fit, moved.fit)
+                now, done = moved.last, done + some * part
+                if done % every == 0:
+                    for target, source in zip(found, moved.states[1:], strict=True):
+                        target[:, row : row + some] = source
+                    row += some
+                bar.show(done * dt)
+        q, v, z = found
+        t = dt * every * np.arange(rows)
+        u, stops = self._applied(many, setting, t, q, v, z, w, p, every)
+        cost = Statistics(method, (known.slopes - 1) * steps * n, steps * n, seconds=time.perf_counter() - begun,
+                          changes=many.choices - 1)  # fmt: skip
+        names = tuple(torque.states) if torque is not None else ()
+        return Rollout(model, t, q, v, u, z, names, p, gap, fit, stops, cost)
+
+    def _parameters(self, p, n: int) -> np.ndarray:
+        if p is None or isinstance(p, dict) or np.ndim(p) < 2:
+            return self.model.parameters(p)
+        rows = np.ascontiguousarray(p, dtype=float)
+        if rows.shape != (n, len(self.model.p_names)):
+            raise StateError(f"rollout: p has shape {rows.shape}; it takes {(n, len(self.model.p_names))}")
+        return rows
+
+    def _efforts(self, tau, torque: CompiledLaw | None, n: int, steps: int) -> np.ndarray:
+        nu = self.model.nu
+        if torque is not None:
+            if not isinstance(torque, CompiledLaw) or torque.signals is not None:
+                raise StateError("rollout: torque takes a law over symbols (kp.Law); give other efforts as tau")
+            if tau is not None:
+                raise StateError("rollout: the law gives the efforts; leave tau out")
+            return np.zeros(0)
+        if tau is None:
+            return np.zeros(nu)
+        if isinstance(tau, dict) or np.ndim(tau) < 2:
+            return efforts(self.model, tau)
+        rows = np.ascontiguousarray(tau, dtype=float)
+        if rows.shape[0] not in (1, n) or rows.shape[1:] not in ((nu,), (steps, nu)):
+            raise StateError(
+                f"rollout: tau has shape {rows.shape}; it takes ({nu},), ({n}, {nu}) or ({n}, {steps}, {nu})"
+            )
+        return rows
+
+    def _applied(self, many: Many, setting: Setting, t, q, v, z, w, p, every: int) -> tuple[np.ndarray, np.ndarray]:
+        """Efforts of actuators and of stops in every row: (n, rows, ..)."""
+        model, (n, rows) = self.model, q.shape[:2]
+        held = w if w.ndim == 1 else w[:, None]
+        if w.ndim == 3:  # what is held from each row on, in the last one what was
+            held = w[:, np.minimum(np.arange(rows) * every, w.shape[1] - 1)]
+        held = np.broadcast_to(held, (n, rows, held.shape[-1]))
+        if setting.law is None and not (model.limits and setting.stops is not None):
+            return held, np.zeros((n, rows, len(model.limited)))
+        choice = model.choice if model.topology.constrained else None
+        flat = [np.ascontiguousarray(x).reshape(n * rows, -1) for x in (q, v, z, held)]
+        each = (np.repeat(x, rows, axis=0) if x.ndim == 2 else x for x in (p, many.scales(choice)))
+        found = system(model, setting, choice).main(np.tile(t, n), *flat, *each)
+        return found[3].reshape(n, rows, -1), found[4].reshape(n, rows, -1)
+
+
+def _stretch(done: int, steps: int, every: int, most: int) -> tuple[int, int]:
+    """How many rows come next, and how many steps lead to each; a long way to a row is gone in parts."""
+    if every <= most:
+        return min((steps - done) // every, max(1, most // every)), every
+    return 1, min(most, every - done % every)
+
+
+def _whole(name: str, value) -> int:
+    if not isinstance(value, (int, np.integer)) or value < 1:
+        raise StateError(f"rollout: {name} is {value!r}; give a number from 1 on")
+    return int(value)

@@ -1,0 +1,307 @@
+"""Batches: against single states and runs with error control, on any number of threads, through poor coordinates."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.compiler.kernel import Kernel
+from kempe.errors import NotClosed, RowError, StateError
+from kempe.gallery.benchmarks import n_four_bar, parallel_bars
+from kempe.gallery.entries import ENTRIES
+from kempe.model.model import Model
+from kempe.simulate import batch as batches
+from tests.simulate.mechanisms import mixed_tree, slider
+
+DEG = np.pi / 180
+
+
+@cache
+def model_of(name: str, formulation: str = "auto") -> Model:
+    return ENTRIES[name].build().compile(formulation)
+
+
+@cache
+def triple_rocker() -> Model:
+    """A four-bar in which no link turns all the way: every angle has poses at which the others do not follow from
+    it."""
+    m = kp.Mechanism("triple rocker", gravity=(0, -9.81, 0))
+    first, coupler, second = (m.rod(name, length=x, mass=x) for name, x in (("a", 0.5), ("b", 0.3), ("c", 0.55)))
+    m.revolute("A", m.ground.at(0, 0), first.start)
+    m.revolute("B", first.end, coupler.start)
+    m.revolute("C", coupler.end, second.end)
+    m.revolute("D", m.ground.at(0.65, 0), second.start)
+    return m.compile()
+
+
+def falling(name: str, count: int = 5) -> tuple[Model, list[kp.State]]:
+    """Closed states, each a little different, and moving."""
+    model = model_of(name)
+    if name == "four-bar":
+        return model, [
+            model.assemble({"A": 1.0 + 0.1 * k}, near={"D": 1.2}, rates={"A": 0.3 * k}) for k in range(count)
+        ]
+    if name == "3-rrr":
+        near = {"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5}
+        return model, [model.assemble(near=near | {"A1": 1.0 + 0.02 * k}) for k in range(count)]
+    legs = [{f"P{j}": -0.2 + 0.01 * k * (-1) ** j for j in range(1, 7)} for k in range(count)]
+    return model, [model.assemble(values) for values in legs]
+
+
+# ---- dynamics --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["four-bar", "stewart"])
+def test_dynamics_are_those_of_single_states(name):
+    model, some = falling(name)
+    rng = np.random.default_rng(0)
+    pick = rng.integers(0, len(some), 70)
+    q, v = (np.array([getattr(some[k], part) for k in pick]) for part in "qv")
+    tau = rng.normal(size=(70, model.nu))
+    wanted = np.array([model.forward_dynamics(*row) for row in zip(q, v, tau, strict=True)])
+    for threads in (1, 2, 3):
+        many = model.batch(threads)
+        np.testing.assert_array_equal(many.forward_dynamics(q, v, tau), wanted)
+    if model.nu == model.dof:
+        back = model.batch(2).inverse_dynamics(q, v, wanted)
+        np.testing.assert_allclose(back, tau, atol=1e-8 * np.abs(wanted).max())
+
+
+def test_open_loops_are_refused_in_batches_too():
+    model, some = falling("four-bar")
+    q, v = (np.array([getattr(x, part) for x in some * 20]) for part in "qv")
+    q[77, 0] += 0.1
+    with pytest.raises(NotClosed, match="is open by"):
+        model.batch(2).forward_dynamics(q, v)
+    assert np.isfinite(model.batch(2).forward_dynamics(q, v, check=False)).all()
+
+
+@pytest.mark.parametrize("formulation", ["partition", "denoc", "sslm", "slm"])
+def test_accelerations_put_into_an_array_are_the_same(formulation):
+    """Another program, whose rounding differs; where it cannot be trusted, the careful way is taken."""
+    model = model_of("five-bar", formulation)
+    state = model.assemble({"left": 80 * DEG, "right": 70 * DEG}, near={"left elbow": -1.2, "right elbow": -2.6},
+                           rates={"left": 1.0, "right": -2.0})  # fmt: skip
+    tau, out = np.array([0.3, -0.4]), np.empty(model.nv)
+    assert model.forward_dynamics(state.q, state.v, tau, out=out) is out
+    np.testing.assert_allclose(out, model.forward_dynamics(state.q, state.v, tau), rtol=1e-11)
+    model.forward_dynamics(state.q, state.v, {"left": 0.3, "right": -0.4}, out=out)
+    np.testing.assert_allclose(out, model.forward_dynamics(state.q, state.v, tau), rtol=1e-11)
+    torn = state.q + 0.01
+    with pytest.raises(NotClosed, match="is open by"):
+        model.forward_dynamics(torn, state.v, tau, out=out)
+    with pytest.raises(NotClosed, match="with these velocities"):
+        model.forward_dynamics(state.q, state.v + 0.1, tau, out=out)
+    model.forward_dynamics(torn, state.v, tau, check=False, out=out)
+    np.testing.assert_allclose(out, model.forward_dynamics(torn, state.v, tau, check=False), rtol=1e-11)
+    many = np.empty((3, model.nv))
+    model.forward_dynamics(np.tile(state.q, (3, 1)), np.tile(state.v, (3, 1)), tau, out=many)
+    np.testing.assert_allclose(many, np.tile(model.forward_dynamics(state.q, state.v, tau), (3, 1)), rtol=1e-11)
+
+
+def test_accelerations_of_trees_put_into_an_array():
+    model = slider().compile()
+    out = np.empty(1)
+    assert model.forward_dynamics(np.array([0.1]), np.array([0.2]), np.array([3.0]), out=out) is out
+    assert out[0] == pytest.approx(1.5)
+    model, state = mixed_tree().compile(), mixed_tree().compile().random_state(1)  # not all of it is actuated
+    out = np.empty(model.nv)
+    model.forward_dynamics(state.q, state.v, np.array([1.0, 2.0]), out=out)
+    np.testing.assert_array_equal(out, model.forward_dynamics(state.q, state.v, np.array([1.0, 2.0])))
+
+
+def test_where_coordinates_fail_accelerations_put_into_an_array_are_right():
+    model = triple_rocker()
+    start = model.assemble({"A": 1.0}, near={"D": 1.5})
+    run = model.simulate(start, 2.0, output=0.002)
+    kernel = model.kernel("driven_dynamics")
+    told = [kernel(q, v, np.zeros(0))[1][0] for q, v in zip(run.q, run.v, strict=True)]
+    worst = int(np.argmin(told))
+    assert told[worst] < 0.01  # it meets a pose at which coordinates are not fit
+    out = np.empty(model.nv)
+    model.forward_dynamics(run.q[worst], run.v[worst], np.zeros(0), out=out)
+    np.testing.assert_allclose(out, run.a[worst], rtol=1e-5, atol=1e-6 * np.abs(run.a).max())
+
+
+# ---- rollouts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "stewart"])
+def test_rollouts_are_runs(name):
+    model, states = falling(name)
+    tau = np.linspace(-1, 1, len(states) * model.nu).reshape(len(states), model.nu)
+    found = model.batch(2).rollout(states, 1e-3, 100, tau, output=20, limits="ignore")
+    assert len(found) == len(states)
+    np.testing.assert_allclose(found.t, np.arange(6) * 0.02, atol=1e-15)
+    for k, state in enumerate(states):
+        run = model.simulate(state, 0.1, torque=tau[k], tolerance=1e-12, output=0.02, limits="ignore")
+        np.testing.assert_allclose(found.q[k], run.q, atol=2e-9)
+        np.testing.assert_allclose(found.v[k], run.v, atol=2e-7)
+    assert found.closure.max() < 1e-13
+    assert found.gap.max() < 1e-8
+    assert np.abs(model.loop_slip(found.q.reshape(-1, model.nq), found.v.reshape(-1, model.nv))).max() < 1e-12
+
+
+def test_rollouts_are_of_order_four():
+    model, states = falling("four-bar")
+    exact = model.simulate(states[0], 0.4, tolerance=1e-13, output=0.4)
+    errors = []
+    for steps in (50, 100, 200):
+        found = model.batch().rollout(states[:1], 0.4 / steps, steps)
+        errors.append(np.abs(found.q[0, -1] - exact.q[-1]).max())
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    assert (orders > 3.7).all(), orders
+
+
+def test_energy_is_kept():
+    model, states = falling("stewart")
+    found = model.batch().rollout(states, 5e-4, 200, output=100)
+    gained = found.energy - found.energy[:, :1]
+    moved = np.abs(found.v).max()
+    assert moved > 0.5
+    assert np.abs(gained).max() < 1e-8 * np.abs(found.energy).max()
+
+
+@pytest.mark.parametrize("name", ["four-bar", "stewart"])
+def test_the_number_of_threads_changes_nothing(name):
+    model, states = falling(name)
+    states = [states[k % len(states)] for k in range(101)]
+    found = [model.batch(threads).rollout(states, 1e-3, 30, output=10) for threads in (1, 2, 5)]
+    alone = model.batch(1).rollout(states[:1], 1e-3, 30, output=10)
+    for other in found[1:]:
+        for part in ("q", "v", "gap", "fit"):
+            np.testing.assert_array_equal(getattr(other, part), getattr(found[0], part))
+    np.testing.assert_array_equal(found[0].q[0], alone.q[0])
+
+
+def test_coarse_steps_are_closed_one_by_one():
+    """Where the error of a step opens loops too far, each is brought back as a whole."""
+    model = model_of("four-bar")
+    state = model.assemble({"A": 1.0}, near={"D": 1.2}, rates={"A": 30.0})
+    loose = model.batch().rollout([state], 4e-3, 50, closed=1.0)
+    assert loose.gap[0] > 1e-6
+    found = model.batch().rollout([state], 4e-3, 50)
+    assert found.gap[0] < 1e-12
+    run = model.simulate(state, 0.2, tolerance=1e-12, output=0.2)
+    off, looser = (np.abs(x.q[0, -1] - run.q[-1]).max() for x in (found, loose))
+    assert off < 1e-2
+    assert looser < 1e-2
+
+
+def test_coordinates_change_on_the_way(monkeypatch):
+    """No choice suits all of a triple rocker's way: runs change theirs by other code, and arrive at the same states."""
+    model = triple_rocker()
+    starts = [model.assemble({"A": a}, near={"D": 1.5}) for a in np.linspace(0.9, 1.3, 12)]
+    found = model.batch(2).rollout(starts, 2.5e-4, 6000, output=2000)
+    assert found.statistics.changes > 0
+    assert found.closure.max() < 1e-12
+    for k in (0, 5, 11):
+        run = model.simulate(starts[k], 1.5, tolerance=1e-12, output=0.5)
+        np.testing.assert_allclose(found.q[k], run.q, atol=1e-7)
+    monkeypatch.setattr(batches, "GLANCE", 1)
+    monkeypatch.setattr(batches, "LEAST", 7)  # looks elsewhere, and often
+    again = model.batch(1).rollout(starts, 2.5e-4, 6000, output=2000)
+    np.testing.assert_allclose(again.q, found.q, atol=2e-7)  # other coordinates, and so other errors of steps
+
+
+def test_long_rows_of_loops_and_trees_roll_out_too():
+    row = n_four_bar(30).compile("sslm")
+    state = parallel_bars(row, 1.0, -1.0)
+    found = row.batch().rollout([state, state], 1e-3, 10)
+    run = row.simulate(state, 0.01, tolerance=1e-11, output=0.01)
+    np.testing.assert_allclose(found.q[1, -1], run.q[-1], atol=1e-9)
+    assert found.closure.max() < 1e-12
+    model = mixed_tree().compile()
+    states = [model.random_state(seed) for seed in range(9)]
+    tau = np.random.default_rng(1).normal(size=(9, 20, 2))
+    found, sim = model.batch(2).rollout(states, 5e-3, 20, tau, output=1), model.stepper(states, 5e-3)
+    for k in range(20):
+        sim.step(tau[:, k])
+        np.testing.assert_allclose(found.q[:, k + 1], sim.q, atol=1e-14)
+    np.testing.assert_array_equal(found.u[:, :-1], tau)
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler"])
+def test_closed_rollouts_are_steps_of_a_stepper(method):
+    model, states = falling("four-bar")
+    found = model.batch().rollout(states, 1e-3, 20, output=20, method=method)
+    sim = model.stepper(states, 1e-3, method=method)
+    for _ in range(20):
+        sim.step()
+    np.testing.assert_allclose(found.q[:, -1], sim.q, atol=1e-11)
+    np.testing.assert_allclose(found.v[:, -1], sim.v, atol=1e-10)
+
+
+def test_laws_stops_and_parameters_of_each():
+    m = slider(limits=(-0.2, 0.2))
+    model = m.compile(parameters=["block.mass"])
+
+    def pull(t, q, v, z):
+        return 4.0 + 0.0 * t - 0.5 * z[0], [q[0]]
+
+    law = kp.Law(pull, states={"sum": 0.0})
+    masses = np.array([[1.0], [2.0], [4.0]])
+    found = model.batch(2).rollout(model.state(), 1e-4, 6000, torque=law, output=1000, batch=3, p=masses)
+    for k in range(3):
+        run = model.simulate(model.state(), 0.6, torque=law, tolerance=1e-11, output=0.1, p=masses[k])
+        np.testing.assert_allclose(found.q[k], run.q, atol=1e-6)
+        np.testing.assert_allclose(found["sum"][k], run.z[:, 0], atol=1e-6)
+        np.testing.assert_allclose(found.u[k], run.u, atol=1e-6)
+        one = found.trajectory(k)
+        np.testing.assert_allclose(one.stops, run.stops, atol=1e-2)
+        np.testing.assert_allclose(one.a, run.a, atol=1e-2)
+    assert found.q.max() > 0.2  # some are at the stop
+    with pytest.raises(StateError, match="leave tau out"):
+        model.batch().rollout(model.state(), 1e-3, 10, [1.0], torque=law)
+
+
+def test_what_is_asked_of_a_rollout(tmp_path):
+    model, states = falling("four-bar", 30)
+    found = model.batch().rollout(states, 1e-3, 100, output=10)
+    assert found["A"].shape == found.rate("A").shape == (30, 11)
+    np.testing.assert_array_equal(found["A"][:, 0], [state["A"] for state in states])
+    np.testing.assert_array_equal(found.state(3).q, found.q[:, 3])
+    on = model.batch().rollout(found.state(), 1e-3, 100)
+    whole = model.batch().rollout(states, 1e-3, 200)
+    np.testing.assert_allclose(on.q[:, -1], whole.q[:, -1], atol=1e-12)
+    assert found.healthy.all()
+    run = found.trajectory(7)
+    np.testing.assert_array_equal(run.q, found.q[7])
+    np.testing.assert_allclose(run.a, model.forward_dynamics(run.q, run.v), rtol=1e-12)
+    assert "30 over 0.1 s" in repr(found)
+    figure = found.plot("A", tmp_path / "fan.png", degrees=True)
+    assert figure.axes[0].get_ylabel() == "A [deg]"
+    assert (tmp_path / "fan.png").stat().st_size > 5000
+    with pytest.raises(StateError, match="there is no joint or coordinate 'X'"):
+        found.plot("X")
+    with pytest.raises(RowError, match="there is no row 11"):
+        found.state(11)
+    with pytest.raises(RowError, match="there is no mechanism 30"):
+        found.trajectory(30)
+
+
+def test_mistakes():
+    model, states = falling("four-bar")
+    many = model.batch()
+    for options, what in (
+        ({"dt": 0.0}, "dt is 0.0"),
+        ({"steps": 0}, "steps is 0"),
+        ({"output": 3}, "10 steps are no whole number of rows of 3 steps"),
+        ({"method": "dop853"}, "rollout: it takes fixed steps, by rk4 or euler"),
+        ({"tau": np.zeros((2, 1))}, r"tau has shape \(2, 1\)"),
+        ({"torque": lambda t, q, v: 0.0}, "takes a law over symbols"),
+        ({"p": np.zeros((2, 1))}, r"p has shape \(2, 1\)"),
+    ):
+        with pytest.raises(StateError, match=what):
+            many.rollout(states, **{"dt": 0.1, "steps": 10, **options})
+    with pytest.raises(StateError, match="threads is 0"):
+        model.batch(0)
+    with pytest.raises(StateError, match="q has shape"):
+        many.forward_dynamics(states[0].q, states[0].v)
+    with pytest.raises(NotClosed, match="is open by"):
+        many.rollout([kp.State(model, states[0].q + 0.01, states[0].v)], 0.1, 10)
+
+
+def test_what_cannot_be_one_state_is_no_argument():
+    assert Kernel(model_of("four-bar").program("opening")).enter(np.zeros(2), np.zeros(3), np.empty(())) == 1
