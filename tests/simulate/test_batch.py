@@ -251,7 +251,7 @@ def test_laws_stops_and_parameters_of_each():
         one = found.trajectory(k)
         np.testing.assert_allclose(one.stops, run.stops, atol=1e-2)
         np.testing.assert_allclose(one.a, run.a, atol=1e-2)
-    assert found.q.max() > 0.2  # some are at the stop
+    assert (np.diff(found.q[0, :, 0]) < 0).any()  # the lightest has bounced
     with pytest.raises(StateError, match="leave tau out"):
         model.batch().rollout(model.state(), 1e-3, 10, [1.0], torque=law)
 
