@@ -83,7 +83,7 @@ class Dynamics(Loops, ABC):
 
     def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
         """Forward dynamics written to `out`: one call of native code, which tells whether it can be trusted too."""
-        enter, rest, closed = self.prepared  # type: ignore[attr-defined]
+        enter, rest, closed = self._prepared  # type: ignore[attr-defined]
         if enter is not None and p is None:
             if not closed:
                 if enter(q, v, tau, *rest, out) == 0:

@@ -169,7 +169,7 @@ class Model(Dynamics):
         return self._kernels[name]
 
     @cached_property
-    def prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
+    def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
         """What forward dynamics with `out=` enters, None where one call will not do; the parameters it takes; whether
         it tells of loops."""
         closed, kernel = self.topology.constrained, None
