@@ -1,7 +1,8 @@
 """Counting: what one evaluation of a program costs, in the terms the papers use.
 
-A fused multiply-add is one multiplication and one addition; a change of sign is free, as it is in the papers'
-tables; elementary functions are counted as such, not by what they are made of.
+A fused multiply-add is one multiplication and one addition, and a product that several of them take in is one
+multiplication; a change of sign is free, as it is in the papers' tables; elementary functions are counted as such, not
+by what they are made of.
 """
 
 from dataclasses import dataclass, fields
@@ -62,10 +63,12 @@ def count(program: Program) -> Counts:
     runs = np.zeros(len(program.blocks), dtype=int)
     for call in program.calls:
         runs[call.block] += call.repeat
-    per_op = np.zeros(len(Op), dtype=int)
+    per_op, again = np.zeros(len(Op), dtype=int), 0
     for block, times in zip(program.blocks, runs.tolist(), strict=True):
         per_op += times * np.bincount(block.code[:, 0], minlength=len(Op))
+        again += times * _products_again(block)
     named = {name: int(sum(per_op[op] for op in ops)) for name, ops in _COUNTED.items()}
+    named["multiplications"] -= again
     other = int(sum(per_op[op] for op in Op if op not in _NAMED and op not in _FREE))
     return Counts(
         **named,
@@ -75,6 +78,12 @@ def count(program: Program) -> Counts:
         critical_path=_critical_path(program),
         live_values=max((_live_values(block) for block in program.blocks), default=0),
     )
+
+
+def _products_again(block: Block) -> int:
+    """How many multiplications of a block are of the same two values as another one."""
+    pairs = np.sort(block.code[np.isin(block.code[:, 0], _COUNTED["multiplications"]), 1:3], axis=1)
+    return len(pairs) - len(np.unique(pairs, axis=0))
 
 
 def _critical_path(program: Program) -> int:

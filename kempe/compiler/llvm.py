@@ -5,6 +5,7 @@ scalar and vector code agree bit for bit. Nothing here knows the host: how argum
 workspace lies, is the business of a file in `targets/`.
 """
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,7 @@ from kempe.compiler.program import Block, Program
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _INTRINSIC = {Op.ABS: "fabs", Op.SQRT: "sqrt", Op.FLOOR: "floor"}
 _COMPARE = {Op.LT: "olt", Op.LE: "ole", Op.EQ: "oeq"}
+_BEYOND = {"ole": "olt", "oge": "ogt"}
 _LOGIC = {Op.AND: "and", Op.OR: "or"}
 
 
@@ -246,13 +248,18 @@ class _BlockWriter:
         self.lines: list[str] = []
         self._real: dict[int, str] = dict(enumerate(operands))
         self._mask: dict[int, str] = {}
+        self._sure: set[str] = set()  # names of values that are never NaN
         self._fresh = 0
         numbers = block.constants.tolist()
         for k, (op, *arguments) in enumerate(block.code.tolist(), start=block.arity):
             if op == Op.CONST:
                 self._real[k] = emitter.number(numbers[arguments[0]])
+                if not math.isnan(numbers[arguments[0]]):
+                    self._sure.add(self._real[k])
             else:
                 self._write(Op(op), f"%v{k}", k, [a for a in arguments if a >= 0])
+                if op in (Op.MIN, Op.MAX) and any(self._real[a] in self._sure for a in arguments[:2]):
+                    self._sure.add(self._real[k])
 
     def outputs(self) -> list[str]:
         return [self.real(k) for k in self.block.outputs.tolist()]
@@ -320,6 +327,9 @@ class _BlockWriter:
         return f"fneg {self.on.real} {a}"
 
     def _extreme(self, order: str, a: str, b: str) -> str:
+        if a in self._sure:  # b only where it is less, or more: one instruction on most processors
+            beyond = self._line(f"fcmp {_BEYOND[order]} {self.on.real} {b}, {a}")
+            return f"select {self.on.mask} {beyond}, {self.on.real} {b}, {self.on.real} {a}"
         in_order = self._line(f"fcmp {order} {self.on.real} {a}, {b}")
         is_nan = self._line(f"fcmp uno {self.on.real} {b}, {b}")
         first = self._line(f"or {self.on.mask} {in_order}, {is_nan}")

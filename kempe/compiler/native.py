@@ -69,6 +69,17 @@ def object_code(text: str) -> bytes:
     LLVM's passes over the text are left out: a program arrives with nothing left to simplify, and measured code
     is no faster with them, while they take half as long again as all the rest.
     """
+    machine, module = _parsed(text)
+    return machine.emit_object(module)
+
+
+def assembly(text: str) -> str:
+    """The same as a person reads it."""
+    machine, module = _parsed(text)
+    return machine.emit_assembly(module)
+
+
+def _parsed(text: str) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
     with _lock:
         _linker()
     machine = _machine()
@@ -79,7 +90,7 @@ def object_code(text: str) -> bytes:
         raise CompileError(f"a fault in Kempe: the emitted code is not valid LLVM assembly: {error}") from error
     module.triple = host().triple
     module.data_layout = str(machine.target_data)
-    return machine.emit_object(module)
+    return machine, module
 
 
 class Code:

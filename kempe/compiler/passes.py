@@ -1,9 +1,10 @@
 """Passes: named rewritings of blocks and programs, each tested by itself.
 
-`invert_once` and `fuse` belong to tracing: they change rounding. The compiler's own pipeline, `prepare`, keeps every
-bit.
+`invert_once`, `gather` and `fuse` belong to tracing: they change rounding. The compiler's own pipeline, `prepare`,
+keeps every bit.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -33,31 +34,97 @@ def invert_once(block: Block) -> Block:
     return tape.block(block.name, [values[k] for k in block.outputs.tolist()])
 
 
+Form = tuple[int | None, float, float]  # of a value: x, factor and rest; x is None for a number
+
+
+def gather(block: Block) -> Block:
+    """Sums and products with numbers of one value x become factor * x + rest, however many there were on the way.
+
+    Each takes one instruction, fused where it has to be, as every one on the way did; those are gone if nothing else
+    needs them.
+    """
+    tape = Tape(block.arity, algebra=True)
+    numbers = block.constants.tolist()
+    known: list[Form] = [(k, 1.0, 0.0) for k in range(block.arity)]
+
+    def value(form: Form) -> int:
+        base, factor, rest = form
+        if base is None or factor == 0.0:
+            return tape.const(rest)
+        if rest == 0.0:
+            return tape.emit(Op.MUL, base, tape.const(factor))
+        if factor == 1.0:
+            return tape.emit(Op.ADD, base, tape.const(rest))
+        if factor == -1.0:
+            return tape.emit(Op.SUB, tape.const(rest), base)
+        return tape.emit(Op.FMA, base, tape.const(factor), tape.const(rest))
+
+    for op, *operands in block.code.tolist():
+        if op == Op.CONST:
+            known.append((None, 0.0, numbers[operands[0]]))
+            continue
+        forms = [known[a] for a in operands if a >= 0]
+        found = _affine(Op(op), forms)
+        if found is None:
+            emitted = tape.emit(Op(op), *map(value, forms))
+            number = tape.number(emitted)
+            found = (emitted, 1.0, 0.0) if number is None else (None, 0.0, number)
+        known.append(found)
+    return tape.block(block.name, [value(known[k]) for k in block.outputs.tolist()])
+
+
+def _affine(op: Op, forms: list[Form]) -> Form | None:
+    """factor * x + rest of an operation on such, where it is one, with numbers that are finite."""
+    (x, f, c), (y, g, d) = (*forms, (None, 0.0, 0.0))[:2]
+    if op == Op.NEG:
+        found = x, -f, -c
+    elif op in (Op.ADD, Op.SUB) and (x is None or y is None or x == y):
+        sign = 1.0 if op == Op.ADD else -1.0
+        found = y if x is None else x, f + sign * g, c + sign * d
+    elif op == Op.MUL and x is None:
+        found = y, c * g, c * d
+    elif op == Op.MUL and y is None:
+        found = x, d * f, d * c
+    else:
+        return None
+    return found if math.isfinite(found[1]) and math.isfinite(found[2]) else None
+
+
 def fuse(block: Block) -> Block:
-    """Products that are only added become one fused operation; of two, the one that is ready later."""
-    uses = np.zeros(block.arity + len(block), dtype=int)
-    np.add.at(uses, block.outputs, 1)
+    """Products that are only added become one fused operation with each addition; of two, the one that is ready later,
+    and one with a single use before one with several."""
     code = block.code.tolist()
-    for op, *operands in code:
+    users: list[list[int]] = [[] for _ in range(block.arity + len(block))]
+    for k, (op, *operands) in enumerate(code, start=block.arity):
         if op != Op.CONST:
             for a in operands:
                 if a >= 0:
-                    uses[a] += 1
+                    users[a].append(k)
+    kept = set(block.outputs.tolist())  # products that are needed as such
+    product = {k: (a, b) for k, (op, a, b, _) in enumerate(code, start=block.arity) if op == Op.MUL}
     depth = [0] * (block.arity + len(block))
-    product: dict[int, tuple[int, int]] = {}
+    for k, (op, *operands) in enumerate(code, start=block.arity):
+        if op != Op.CONST:
+            depth[k] = 1 + max(depth[x] for x in operands if x >= 0)
+
+    def sums(x: int) -> bool:
+        """Whether all that uses a value are sums, of it and another one."""
+        return x not in kept and all(
+            code[k - block.arity][0] in (Op.ADD, Op.SUB) and code[k - block.arity][1] != code[k - block.arity][2]
+            for k in users[x]
+        )
+
+    chosen: dict[int, int] = {}  # for every sum, the product it takes in
+    for single in (True, False):
+        for x in sorted((x for x in product if (len(users[x]) == 1) == single and sums(x)), key=lambda x: -depth[x]):
+            if not any(k in chosen for k in users[x]):
+                chosen |= dict.fromkeys(users[x], x)
     fused = []
     for k, (op, a, b, c) in enumerate(code, start=block.arity):
-        if op == Op.MUL:
-            product[k] = (a, b)
-        elif op in (Op.ADD, Op.SUB) and a != b:
-            ready = [x for x in (a, b) if x in product and uses[x] == 1]
-            if ready:
-                chosen = max(ready, key=lambda x: depth[x])
-                other = b if chosen == a else a
-                fused_op = Op.FMA if op == Op.ADD else Op.FMS if chosen == a else Op.FNMA
-                op, a, b, c = fused_op, *product[chosen], other
-        if op != Op.CONST:
-            depth[k] = 1 + max((depth[x] for x in (a, b, c) if x >= 0), default=0)
+        if k in chosen:
+            other = b if chosen[k] == a else a
+            fused_op = Op.FMA if op == Op.ADD else Op.FMS if chosen[k] == a else Op.FNMA
+            op, a, b, c = fused_op, *product[chosen[k]], other
         fused.append((op, a, b, c))
     rewritten = Block(block.name, block.arity, np.array(fused, np.int32), block.constants, block.outputs)
     return share(rewritten)

@@ -4,24 +4,32 @@ Problem. A library's sine cannot be vectorised or moved to another target, and t
 digit. Must: at most 1 ulp for |x| <= 1e6, also next to multiples of pi/2 where x - k pi/2 cancels; NaN for NaN
 and infinity; sin(-0) = -0.
 
-Discussion. x = k pi/2 + r with |r| <= pi/4. pi/2 is kept as P1 + P2 + P3, of 33, 53 and 53 bits: for |k| < 2^20 the
-product k P1 and the first difference are exact, k P2 is taken with its rounding error, the second difference too, and
-what is left goes into a tail. So r + tail has about 60 bits more than a double has at its place.
+Discussion. x = k pi/2 + r with |r| <= pi/4. pi/2 is kept as P1 + P2 + P3, of 53, 33 and 53 bits. x - k P1, rounded
+once, is exact: both are multiples of the spacing of P1 or more, and the difference is below 1. For |k| < 2^20 the
+product k P2 has no more than 53 bits, so that what the second difference loses is a double too, and goes into a
+tail. So r + tail has about 60 bits more than a double has at its place, by five operations.
 
-Beyond |x| = 2^20 pi/2 (about 1.6e6) the first difference rounds, though only once: the absolute error stays below
-2e-16 up to 1e13, but small results lose relative accuracy. From about 1e14 on, r may come out larger than the
-polynomials hold for; it is then taken as zero. So the result stays within [-1, 1] however large x is.
+k is rounded by adding a number so large that doubles there are whole, and k to a multiple of 4 likewise. What is
+between the two, -2 to 2, says how the sine and cosine of r are swapped and signed. The polynomials are summed up by
+pairs, which takes as many operations as Horner's rule and waits for three of them instead of five.
+
+Beyond |x| = 2^20 pi/2 (about 1.6e6) products round: small results lose relative accuracy, while the absolute error
+stays below 2e-16 up to 1e13. From 7e13 on, where doubles are a hundredth and more apart, an angle is taken as zero:
+the result stays within [-1, 1] however large x is.
 """
 
 import math
 
-from kempe.compiler.term import Term, floor, fma, fms, fnma, polynomial, where
+from kempe.compiler.term import Term, fma, fms, fnma, where
 
 PI_2 = (
-    float.fromhex("0x1.921fb54400000p+0"),
-    float.fromhex("0x1.0b4611a626331p-34"),
+    float.fromhex("0x1.921fb54442d18p+0"),
+    float.fromhex("0x1.1a62633100000p-54"),
     float.fromhex("0x1.1701b839a2520p-88"),
 )
+WHOLE = 1.5 * 2.0**52  # next to it, doubles are one apart
+FOURS = 1.5 * 2.0**54  # and here four
+FAR = 2.0**46
 
 # Minimax on |r| <= pi/4: sin r = r - r^3 SIN(r^2) to 2^-57 of sin r, cos r = 1 - r^2/2 + r^4 COS(r^2) to 2^-59.
 SIN = (
@@ -40,57 +48,53 @@ COS = (
     2.087572368531228e-09,
     -1.1359669916495849e-11,
 )
-REACH = 0.8  # a little beyond pi/4, where rounding of k may put r; the polynomials still hold there
-
-
-def _two_difference(a: Term, b: Term) -> tuple[Term, Term]:
-    """a - b and its rounding error, exactly, whichever is the larger."""
-    difference = a - b
-    shared = a - difference
-    return difference, (a - (difference + shared)) - (b - shared)
 
 
 def _reduce(x: Term) -> tuple[Term, Term, Term]:
-    """k, r and the tail of r, with x = k pi/2 + r + tail."""
-    k = floor(fma(x, 2 / math.pi, 0.5))
-    product = k * PI_2[1]
-    product_error = fms(k, PI_2[1], product)
-    r, error = _two_difference(fnma(k, PI_2[0], x), product)
-    tail = fnma(k, PI_2[2], error - product_error)
-    total = r + tail
-    tail = (r - total) + tail
-    is_too_far = abs(total) > REACH
-    return k, where(is_too_far, 0.0, total), where(is_too_far, 0.0, tail)
+    """r, its tail with the sign changed, and how far k is short of a multiple of 4, with x = k pi/2 + r + tail."""
+    near = where(abs(x) > FAR, x - x, x)  # an infinite angle is no number
+    k = fma(near, 2 / math.pi, WHOLE) - WHOLE
+    first = fnma(k, PI_2[0], near)
+    r = fnma(k, PI_2[1], first)
+    lacks = fma(k, PI_2[2], fms(k, PI_2[1], first - r))
+    return r, lacks, (fma(near, 2 / math.pi, FOURS) - FOURS) - k
 
 
-def _kernels(r: Term, tail: Term) -> tuple[Term, Term]:
-    """sin and cos of r + tail for |r| <= pi/4; the sine of -0 is -0."""
+def _sum(z: Term, zz: Term, c: tuple[float, ...]) -> Term:
+    """A polynomial of six coefficients in z, by pairs."""
+    low, middle, high = (fma(z, c[k + 1], c[k]) for k in (0, 2, 4))
+    return fma(fma(high, zz, middle), zz, low)
+
+
+def _kernels(r: Term, lacks: Term) -> tuple[Term, Term]:
+    """sin and cos of r - lacks for |r| <= pi/4; the sine of -0 is -0."""
     z = r * r
-    half = 0.5 * z
-    sine = r - fma(r * z, polynomial(z, SIN), fms(half, tail, tail))
+    zz = z * z
     # cos: 1 - z/2 with the rounding of the difference put back.
-    head = 1.0 - half
-    head_error = (1.0 - head) - half
-    return sine, head + fma(z * z, polynomial(z, COS), fnma(r, tail, head_error))
+    head = fnma(z, 0.5, 1.0)
+    head_error = fnma(z, 0.5, 1.0 - head)
+    slope = fma(zz, 1 / 24, head)  # of the sine, well enough for what is lacking
+    sine = r - fma(r * z, _sum(z, zz, SIN), lacks * slope)
+    return sine, head + fma(sine, lacks, fma(zz, _sum(z, zz, COS), head_error))
 
 
-def _quarter_turns(k: Term) -> tuple[Term, Term]:
-    """cos and -sin of k pi/2: 1, 0, -1, 0 and 0, -1, 0, 1."""
-    quarter = fnma(floor(0.25 * k), 4.0, k)
-    return abs(quarter - 2.0) - 1.0, abs(quarter - 1.0) - 1.0
+def _quarter_turns(to_fours: Term) -> tuple[Term, Term]:
+    """cos and -sin of k pi/2, by how much k is short of a multiple of 4: -1, 0, 1, 0, -1 and 0, -1, 0, 1, 0."""
+    c = 1.0 - abs(to_fours)
+    return c, fma(to_fours, c, to_fours)
 
 
 def sine(x: Term) -> Term:
     """sin x."""
-    k, r, tail = _reduce(x)
-    sin_r, cos_r = _kernels(r, tail)
-    c, minus_s = _quarter_turns(k)  # one of them is 0, so nothing rounds
+    r, lacks, to_fours = _reduce(x)
+    sin_r, cos_r = _kernels(r, lacks)
+    c, minus_s = _quarter_turns(to_fours)  # one of them is 0, so nothing rounds
     return fms(sin_r, c, cos_r * minus_s)
 
 
 def cosine(x: Term) -> Term:
     """cos x."""
-    k, r, tail = _reduce(x)
-    sin_r, cos_r = _kernels(r, tail)
-    c, minus_s = _quarter_turns(k)
+    r, lacks, to_fours = _reduce(x)
+    sin_r, cos_r = _kernels(r, lacks)
+    c, minus_s = _quarter_turns(to_fours)
     return fma(cos_r, c, sin_r * minus_s)

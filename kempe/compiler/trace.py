@@ -1,9 +1,9 @@
 """Tracing: a function over CasADi symbols, or a CasADi Function, becomes a Program.
 
-A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded. Two rewritings change
-the rounding: a divisor that occurs several times is inverted once, and a product that is only added is fused with
-the addition (`as_written=True` leaves both out). From here on a program's meaning is fixed to the last bit; nothing
-later changes it.
+A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded. Three rewritings
+change the rounding: a divisor that occurs several times is inverted once, sums and products with numbers of one
+value are gathered, and a product that is only added is fused with the additions (`as_written=True` leaves them
+out). From here on a program's meaning is fixed to the last bit; nothing later changes it.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.compiler.operations import Op
-from kempe.compiler.passes import fuse, invert_once
+from kempe.compiler.passes import fuse, gather, invert_once
 from kempe.compiler.program import Block, Call, Port, Program
 from kempe.compiler.symbolic import OPERATION_NAMES, RULES
 from kempe.compiler.tape import Tape
@@ -72,7 +72,7 @@ def trace(
             raise TraceError(f"tracing {called!r}: there is no output {name!r}; there are {known}")
     ports_out = [_declared(port, outputs) for port in ports_out]
     block = _record(called, compact, ports_in, ports_out)
-    return single_block(block if as_written else fuse(invert_once(block)), ports_in, ports_out)
+    return single_block(block if as_written else fuse(gather(invert_once(block))), ports_in, ports_out)
 
 
 def single_block(block: Block, inputs, outputs) -> Program:

@@ -25,7 +25,8 @@ import numpy as np
 
 from kempe.dynamics import kinematics, recursions
 from kempe.dynamics.articulated import packed, unpacked
-from kempe.dynamics.partition import Reduction, congruent
+from kempe.dynamics.partition import Reduction, congruent, generalized
+from kempe.dynamics.regrouped import regrouped
 from kempe.dynamics.tree import Tree
 from kempe.spatial.inertia import ArticulatedInertia, RigidInertia
 from kempe.spatial.moves import acceleration_along, wrench_back
@@ -62,6 +63,7 @@ def forward(
 ) -> tuple[Vector, Vector]:
     """Accelerations, and the pivots of every D; independent: the generalized velocities, by the columns of W."""
     external = kinematics.external_wrenches(tree, q, v)
+    tree = regrouped(tree)
     phi = tau - recursions.rnea(tree, q, v, zeros(tree.topology.nv), external)
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     parts = clusters(tree.topology)
@@ -118,7 +120,7 @@ def _closed(
     gim, felt, whole, efforts, n, f = _composites(tree, postures, part, motion, phi, carried)
     w, g, gw = motion.w, motion.g, gim @ motion.w
     d_matrix, u = congruent(w, gw), felt @ w
-    d = solve_symmetric(d_matrix, (w.T @ efforts - gw.T @ g)[:, None])[:, 0]  #                                  (35)
+    d = solve_symmetric(d_matrix, -generalized(w, -efforts, gim, gw, g)[:, None])[:, 0]  #                       (35)
     k = solve_symmetric(d_matrix, u.T)  #                                                                       (33)
     left = ArticulatedInertia(
         whole.j - u[:3] @ k[:, :3], whole.h - u[:3] @ k[:, 3:], whole.m - u[3:] @ k[:, 3:]

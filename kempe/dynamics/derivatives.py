@@ -46,7 +46,7 @@ def residuals(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX):
     """M, and how r1 and r2 change with a step of q, with v, and with parameters if any: of all rows of the loops,
     whether or not some follow from others."""
     every = list(range(eq.sizes["lam"]))
-    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, every)
+    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, every, eq.closure_size)
     by_p = [ca.vertcat(first[2], second[2])] if eq.parameters else []
     return [to_sx(recursions.crba(tree, q)), *first[:2], *second[:2], *by_p]
 
@@ -60,7 +60,7 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     w = found.w
     a = eq.partitioned(tree, q, v, tau, found)[0]
     lam = found.loops.solve_transposed((eq.inverse(tree, q, v, a) - tau)[dependent])
-    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, list(eq.choice.rows))
+    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, list(eq.choice.rows), partition.METRE)
     (r1_q, r1_v, *r1_p), (r2_q, r2_v, *r2_p) = ([_grid(x) for x in part] for part in (first, second))
     nv = eq.topology.nv
     r1 = [r1_q, r1_v, -np.eye(nv), *r1_p]
@@ -77,14 +77,15 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     return by_q, by_v, by_tau, array([partition.fitness(eq.choice, found.loops.pivots)]), *by_p
 
 
-def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, rows: list[int]):
-    """Of r1 and of r2, for these rows of the loops; a and lam are held whatever they depend on."""
+def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, rows: list[int], size):
+    """Of r1 and of r2, for these rows of the loops, gaps in parts of `size`; a and lam are held whatever they depend
+    on."""
     sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
     held = symbols("lam", len(rows))
     frames = kinematics.frames(tree, sq, sv)
-    jacobian = loops.jacobian(tree, sq, frames, eq.closure_size)[rows]
+    jacobian = loops.jacobian(tree, sq, frames, size)[rows]
     up = -tree.gravity
-    gamma = loops.bias(tree, frames, loops.coasting(tree, sq, sv, up), up, eq.closure_size)[rows]
+    gamma = loops.bias(tree, frames, loops.coasting(tree, sq, sv, up), up, size)[rows]
     r1 = eq.inverse(tree, sq, sv, sa) - array(dot(column, held) for column in jacobian.T)
     r2 = array(dot(row, sa) for row in jacobian) - gamma
     old, new = (sq, sv, sa, held), (q, v, a, lam)

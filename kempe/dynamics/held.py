@@ -17,7 +17,7 @@ from kempe.dynamics.rows import ROWS
 from kempe.dynamics.ties import Tie
 from kempe.dynamics.tree import Link, Tree
 from kempe.mechanism.joints import JointKind
-from kempe.spatial.moves import Moves, acceleration_along, pose_along, relative_pose, twist_along, wrench_back
+from kempe.spatial.moves import Moves, pose_along, relative_pose, twist_along, wrench_back
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.sparse import Sparse
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_one, is_zero, scaled, zeros
@@ -225,12 +225,12 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
     """
     a, b = Frame(*states[:4]), Frame(*states[6:10])
     loop = loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b), cut.own)
-    motions = acceleration_along(cut.a, a.omega, *states[4:6]), acceleration_along(cut.b, b.omega, *states[10:])
+    away_a, away_b = relative_pose(cut.a)[1], relative_pose(cut.b)[1]
+    motions = loops.at_end(a, away_a, *states[4:6]), loops.at_end(b, away_b, *states[10:])
     drift = loops.drift(loop, *motions, cut.size)
     if cut.pull:
         slips, gaps = loops.slipping(loop, cut.size), loops.residual(loop, cut.size)
         drift = [x - 2 * cut.pull * s - cut.pull**2 * g for x, s, g in zip(drift, slips, gaps, strict=True)]
-    away_a, away_b = relative_pose(cut.a)[1], relative_pose(cut.b)[1]
     if len(ROWS[cut.kind].places) < 3:  # a's own axes hold b's point
         away_a = a.rotation.T @ (loop.b.position - a.position)
     pulls = loops.wrenches(loop, cut.size)

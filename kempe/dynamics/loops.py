@@ -27,8 +27,8 @@ from kempe.dynamics.recursions import accelerated
 from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Place, Tree
 from kempe.mechanism.joints import JointKind, Universal
-from kempe.spatial.moves import acceleration_along
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, zeros
+from kempe.spatial.moves import relative_pose
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, swing, zeros
 
 WORLD = np.eye(3)
 
@@ -107,6 +107,15 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
     return np.vstack([np.array(rows, dtype=object).reshape(len(rows), tree.topology.nv), ties.rows(tree)])
 
 
+def measures(tree: Tree, size: Scalar) -> Vector:
+    """What rows in metres are to be multiplied by, to have gaps in parts of `size`."""
+    out: list[Scalar] = []
+    for loop in tree.topology.masked or tree.topology.loops:
+        rows = ROWS[loop.joint.type]
+        out += [1.0 / size] * len(rows.places) + [1.0] * (3 if rows.locked else len(rows.entries))
+    return array([*out, *[1.0] * len(tree.topology.couplings)])
+
+
 def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], base: Vector, size: Scalar) -> Vector:
     """gamma: what J vdot must be. moving: angular acceleration and acceleration of every link, in its axes, where vdot
     is zero and the ground is accelerated by `base`."""
@@ -115,18 +124,31 @@ def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], ba
     for loop in loops(tree, found):
         seen = []
         for place in loop.places:
-            omega = GROUND.omega if place.link < 0 else found[place.link].omega
-            seen.append(acceleration_along(place.moves, omega, *(ground if place.link < 0 else moving[place.link])))
+            on = GROUND if place.link < 0 else found[place.link]
+            lever = relative_pose(place.moves)[1]
+            if len(ROWS[loop.kind].places) == 3 and _is_world(on.rotation):
+                lever = loop.b.position - on.position  # where the loop is closed, as in its rows
+            seen.append(at_end(on, lever, *(ground if place.link < 0 else moving[place.link])))
         out += drift(loop, seen[0], seen[1], size)
     return array([*out, *[0.0] * len(tree.topology.couplings)])
 
 
+def _is_world(axes: Matrix) -> bool:
+    return axes.dtype != object and np.array_equal(axes, WORLD)
+
+
+def at_end(on: Frame, lever: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
+    """Angular acceleration and acceleration of a point of a link, in world axes; its lever, and alpha and a of the
+    link, are in the link's axes."""
+    return on.rotation @ alpha, on.rotation @ (a + swing(on.omega, alpha, lever))
+
+
 def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, Vector], size: Scalar) -> list[Scalar]:
-    """gamma of one closure, with angular acceleration and acceleration of its frames, each in its own axes."""
+    """gamma of one closure, with angular acceleration and acceleration of its frames, in world axes."""
     (alpha_a, acc_a), (alpha_b, acc_b) = moving_a, moving_b
     rows, a, b = ROWS[loop.kind], loop.a, loop.b
-    turned = b.rotation @ alpha_b - a.rotation @ alpha_a
-    moved = b.rotation @ acc_b - a.rotation @ acc_a
+    turned = alpha_b - alpha_a
+    moved = acc_b - acc_a
     spin_a, spin_b = a.rotation @ a.omega, b.rotation @ b.omega
     spin = spin_b - spin_a
     out: list[Scalar] = []
@@ -136,7 +158,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
         # In a's axes, which turn: p'' less what is not relative to them.
         away = b.position - a.position
         rate = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
-        seen = moved - cross(a.rotation @ alpha_a, away) - cross(spin_a, cross(spin_a, away))
+        seen = moved - cross(alpha_a, away) - cross(spin_a, cross(spin_a, away))
         seen = seen - 2.0 * cross(spin_a, rate)
         out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
     if rows.locked:

@@ -20,11 +20,14 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics.level import level
+from kempe.dynamics.regrouped import regrouped
 from kempe.dynamics.tree import Tree
 from kempe.spatial.moves import acceleration_along
 from kempe.spatial.solving import Elimination, pivots, solve_symmetric
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, largest, zeros
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, is_zero, largest, zeros
 
+METRE = 1.0  # rows of loops are left in it: only pivots are compared with other numbers, and they are few
 CHORD = 3  # steps that close loops with one elimination
 
 
@@ -52,7 +55,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Motion):
-    """The same, and what the loops were solved by."""
+    """The same, and what the loops were solved by: rows in metres and radians, pivots in parts of `size`."""
 
     loops: Elimination
 
@@ -60,18 +63,19 @@ class Reduction(Motion):
 def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, pull: float = 0.0) -> Reduction:
     """W, and g where v is given; loops that drifted apart are drawn together at the rate `pull`, if it is not zero."""
     rows, dependent, independent = (list(part) for part in (choice.rows, choice.dependent, choice.independent))
+    tree = level(tree, q)
     found = kinematics.frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
-    jacobian = loops.jacobian(tree, q, found, size)[rows]  # J_Cm
-    solver = Elimination(jacobian[:, dependent])  # J_S
+    jacobian = loops.jacobian(tree, q, found, METRE)[rows]  # J_Cm
+    solver = Elimination(jacobian[:, dependent], measures=loops.measures(tree, size)[rows])  # J_S
     w, g = np.zeros((2, tree.topology.nv, max(1, len(independent))), dtype=object)
     w, g = w[:, : len(independent)], g[:, 0]
     w[dependent] = -solver.solve(jacobian[:, independent])  # H                                              (18)
     w[independent] = np.eye(len(independent))
     if v is not None:
         base = -tree.gravity
-        gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)[rows]
+        gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, METRE)[rows]
         if pull:
-            gamma = gamma - 2 * pull * (jacobian @ v) - pull**2 * loops.phi(tree, q, size)[rows]
+            gamma = gamma - 2 * pull * (jacobian @ v) - pull**2 * loops.phi(tree, q, METRE)[rows]
         g[dependent] = solver.solve(gamma)  #                                                               (22)
     return Reduction(w, g, solver)
 
@@ -79,7 +83,7 @@ def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice
 def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way: str) -> tuple[Vector, Vector]:
     """Accelerations, and the pivots of A."""
     external = kinematics.external_wrenches(tree, q, v)
-    a, b = WAYS[way](tree, q, v, tau, external, found)
+    a, b = WAYS[way](regrouped(tree), q, v, tau, external, found)
     ydd = solve_symmetric(a, -b[:, None])[:, 0]  #                                                          (24)
     return found.w @ ydd + found.g, pivots(a)  #                                                           (19)
 
@@ -92,7 +96,7 @@ def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> t
     solver = reduce(tree, q, None, size, choice).loops
     for _ in range(CHORD):
         step = np.zeros(tree.topology.nv, dtype=object)
-        step[dependent] = -solver.solve(loops.phi(tree, q, size)[rows])
+        step[dependent] = -solver.solve(loops.phi(tree, q, METRE)[rows])
         q = q + kinematics.rates(tree, q, step)
     q = normalized(tree, q)
     left = largest(loops.phi(tree, q, size))
@@ -175,11 +179,19 @@ def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
 
 
 def composite(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
-    """W^T M W; what g takes beside coasting is (M W)^T g."""
-    w = found.w
-    mw = recursions.crba(tree, q) @ w
-    b = w.T @ (recursions.rnea(tree, q, v, zeros(tree.topology.nv), external) - tau) + mw.T @ found.g
-    return congruent(w, mw), b
+    """W^T M W; what g takes beside coasting is W^T M g."""
+    m = recursions.crba(tree, q)
+    mw = m @ found.w
+    coasting = recursions.rnea(tree, q, v, zeros(tree.topology.nv), external) - tau
+    return congruent(found.w, mw), generalized(found.w, coasting, m, mw, found.g)
+
+
+def generalized(w: Matrix, efforts: Vector, m: Matrix, mw: Matrix, g: Vector) -> Vector:
+    """W^T (efforts + M g), by M g or by (M W)^T g, whichever has fewer products."""
+    moving = [j for j, x in enumerate(g) if not is_zero(x)]
+    if sum(not is_zero(x) for x in m[:, moving].flat) < len(moving) * w.shape[1]:
+        return w.T @ (efforts + m @ g)
+    return w.T @ efforts + mw.T @ g
 
 
 def congruent(w: Matrix, mw: Matrix) -> Matrix:

@@ -196,16 +196,15 @@ def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool
         v = found.w @ from_sx(y)
         given = efforts(t, q, to_sx(v), z, w, p, c)
         vdot, pivots = equations.forward(tree, q_, v, from_sx(given["tau"]))
-        phi = loops.phi(tree, q_, equations.closure_size)
         step = np.zeros(model.nv, dtype=object)
-        step[dependent] = -found.loops.solve(phi[rows])
+        step[dependent] = -found.loops.solve(loops.phi(tree, q_, partition.METRE)[rows])
         return {
             "qdot": to_sx(rates(tree, q_, v)),
             "ydot": to_sx(vdot[independent]),
             "zdot": given["zdot"],
             "fit": _signed_fitness(equations, found.loops.pivots, pivots),
             "correction": to_sx(rates(tree, q_, step)),
-            "gap": largest(phi),
+            "gap": largest(loops.phi(tree, q_, equations.closure_size)),
         }
 
     def moving(q, y, p):

@@ -44,12 +44,13 @@ class Elimination:
     """A square matrix taken apart, a = L U with ones on the diagonal of L; its rows and columns are in the order to be
     eliminated in.
 
-    pivots: the diagonal of U, what the elimination divides by. begun: the diagonal as it was when some had been
-    eliminated.
+    pivots: the diagonal of U, what the elimination divides by, each times the measure of its row. begun: the diagonal
+    as it was when some had been eliminated.
     """
 
-    def __init__(self, a: Matrix, begun: int = 0):
-        """`a` over floats or symbols; `begun`: how many are eliminated when the diagonal is looked at."""
+    def __init__(self, a: Matrix, begun: int = 0, measures: Vector | None = None):
+        """`a` over floats or symbols; `begun`: how many are eliminated when the diagonal is looked at; `measures` of
+        rows, for pivots alone: they are those of the matrix whose rows are multiplied by them."""
         work = np.array(a, dtype=object)
         size = len(work)
         self.begun = np.diagonal(work).copy()
@@ -66,7 +67,8 @@ class Elimination:
                 for j in row:
                     work[i, j] = work[i, j] - factor * work[k, j]
         self._work = work
-        self.pivots = array(work[k, k] for k in range(size))
+        rows = np.ones(size) if measures is None else measures
+        self.pivots = array(work[k, k] * rows[k] for k in range(size))
         self._lower = [[j for j in range(i) if not is_zero(work[i, j])] for i in range(size)]
         self._upper = [[j for j in range(i + 1, size) if not is_zero(work[i, j])] for i in range(size)]
 

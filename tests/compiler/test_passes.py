@@ -90,6 +90,52 @@ def test_fusing_only_removes_roundings(block, data):
     assert len(fused) <= len(whole)
 
 
+def test_a_product_in_several_sums_is_fused_with_each_of_them():
+    tape = Tape(5)
+    product = tape.emit(Op.MUL, 0, 1)
+    sums = [tape.emit(Op.ADD, product, 2), tape.emit(Op.SUB, product, 3), tape.emit(Op.SUB, 4, product)]
+    block = passes.fuse(tape.block("sums", sums))
+    assert [Op(k) for k in block.code[:, 0]] == [Op.FMA, Op.FMS, Op.FNMA]
+    needed = passes.fuse(tape.block("sums", [*sums, product]))
+    assert [Op(k) for k in needed.code[:, 0]] == [Op.MUL, Op.ADD, Op.SUB, Op.SUB]
+    states = np.random.default_rng(0).integers(-99, 99, (7, 5)).astype(float)
+    a, b, c, d, e = states.T
+    assert np.array_equal(run(block, states), [a * b + c, a * b - d, e - a * b])
+
+
+def test_a_product_in_several_fused_operations_is_counted_once():
+    program = trace(lambda x: ca.vertcat(x[0] * x[1] + x[2], x[3] - x[1] * x[0]), {"x": 4})
+    found = count(program)
+    assert (found.multiplications, found.additions, found.stored) == (1, 2, 2)
+
+
+def test_chains_of_sums_and_products_with_numbers_become_one_operation():
+    def chain(x):
+        inner = -0.75 - 2.5 * x
+        return 0.5 + (4.0 - 2.0 * inner) - 3.0 * (-inner + x)
+
+    block = trace(chain, {"x": ()}).blocks[0]
+    assert [Op(k) for k in block.code[:, 0] if k != Op.CONST] == [Op.FMA]
+    x = np.linspace(-3, 3, 25)
+    assert np.array_equal(run(block, x[:, None])[0], chain(x))  # all numbers are short
+
+
+@given(block=blocks(), data=st.data())
+def test_gathering_changes_roundings_only(block, data):
+    """On small whole numbers nothing rounds, so gathered and plain blocks give the same, in no more instructions."""
+    kept = [Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.CONST]
+    code = [[op, a, b, -1] if op in kept else [Op.SUB, a, max(b, 0), -1] for op, a, b, _ in block.code.tolist()[:5]]
+    outputs = [min(k, block.arity + len(code) - 1) for k in block.outputs]
+    numbers = np.arange(len(block.constants)) - 1.0
+    whole = Block("whole", block.arity, np.array(code, dtype=np.int32).reshape(-1, 4), numbers, np.array(outputs))
+    row = st.lists(st.integers(-9, 9), min_size=block.arity, max_size=block.arity)
+    states = np.array(data.draw(st.lists(row, min_size=1, max_size=4)), dtype=float)
+    gathered = passes.gather(whole)
+    assert np.array_equal(run(gathered, states), run(whole, states))
+    operations = [int((b.code[:, 0] != Op.CONST).sum()) for b in (gathered, passes.share(whole))]
+    assert operations[0] <= operations[1] + len(set(outputs))  # an output may need its own
+
+
 def test_of_two_products_the_later_one_is_fused():
     tape = Tape(4)
     early = tape.emit(Op.MUL, 0, 1)

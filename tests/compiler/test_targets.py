@@ -18,6 +18,7 @@ from kempe.compiler.native import host
 from kempe.compiler.operations import ARITY, Op
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Block, Port
+from kempe.compiler.tape import Tape
 from kempe.compiler.trace import single_block, trace
 from tests.compiler.chains import chain_of_squares
 from tests.compiler.strategies import SPECIAL, composed_programs, lanes_of, programs, same_bits
@@ -55,6 +56,20 @@ def test_every_operation_on_every_special_number(op):
     assert same_bits(meant, np.array([kernel(state) for state in states]))
 
 
+@pytest.mark.parametrize("number", [1.0, 0.0, -0.0, np.inf, np.nan])
+def test_extremes_beside_a_number_on_every_special_number(number):
+    """Where one side is known not to be NaN, they are shorter."""
+    tape = Tape(2)
+    least = tape.emit(Op.MIN, tape.emit(Op.MIN, tape.const(number), 0), 1)
+    most = tape.emit(Op.MAX, tape.emit(Op.MAX, 0, tape.const(number)), least)
+    program = single_block(tape.block("extremes", [least, most]), [Port("x", (2,))], [Port("y", (2,))])
+    states = np.array([(a, b) for a in SPECIAL for b in SPECIAL])
+    (meant,) = interpret(program, states)
+    kernel = Kernel(program)
+    assert same_bits(meant, kernel(states))
+    assert same_bits(meant, np.array([kernel(state) for state in states]))
+
+
 @given(program=composed_programs())
 @settings(max_examples=20)
 def test_memory_order_of_a_batch_does_not_matter(program):
@@ -69,6 +84,24 @@ def test_memory_order_of_a_batch_does_not_matter(program):
         assert same_bits(a, b)
         assert same_bits(a, c)
         assert same_bits(a, d[::-1])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 21, 64, 65])
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_states_of_any_width_arrive_and_leave_whole(n, lanes, monkeypatch):
+    """Doubled and backwards, against NumPy; what lies before and behind the results is left alone."""
+    monkeypatch.setattr(native.Host, "lanes", lanes)
+    monkeypatch.setenv("KEMPE_CACHE_DIR", "")
+    kernel = Kernel(trace(lambda x: {"twice": 2 * x, "back": x[::-1]}, {"x": n}))
+    for count in (1, lanes - 1, lanes, lanes + 1, 3 * lanes):
+        x = np.random.default_rng(n).normal(size=(count, n))
+        around = np.full((2, (count + 2) * n), np.nan)
+        twice, back = (row[n:-n].reshape(count, n) for row in around)
+        kernel(x, out=(twice, back))
+        assert np.array_equal(twice, 2 * x)
+        assert np.array_equal(back, x[:, ::-1])
+        assert np.isnan(around[:, :n]).all()
+        assert np.isnan(around[:, -n:]).all()
 
 
 def test_a_thousand_calls_deep():

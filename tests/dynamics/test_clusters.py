@@ -127,7 +127,7 @@ def test_one_cluster_is_the_program_of_partition(name):
 
 
 def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
-    models = [arm_of_four_bars(n).compile() for n in (3, 4, 5)]
+    models = [arm_of_four_bars(n).compile() for n in (4, 5, 6)]
     clustered, partition, sslm = (
         [total(model, **other) for model in models]
         for other in ({"way": "clusters"}, {"way": "composite"}, {"formulation": "sslm"})

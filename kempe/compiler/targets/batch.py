@@ -11,7 +11,7 @@ hold. Each lane computes exactly what the scalar code does, bit for bit.
 
 from kempe.compiler.llvm import Emitter
 from kempe.compiler.program import Program
-from kempe.compiler.targets import tiles
+from kempe.compiler.targets import dense, tiles
 
 SYMBOL = "kempe_batch"
 WORKSPACE = "kempe_batch_workspace"  # int64_t kempe_batch_workspace(void)
@@ -22,14 +22,27 @@ def emit(program: Program, lanes: int) -> str:
     on = Emitter(lanes)
     tiles.define(on)
     define_run(on, program)
-    tile = [line for k in range(len(program.inputs)) for line in pack_input(program, lanes, k)]
+    tile = []
+    for k, port in enumerate(program.inputs):
+        n = port.size
+        place, *general = pack_input(program, lanes, k)
+        quick = dense.pack(on, f"d.in{k}", f"%infrom{k}", f"%into{k}", n)
+        tile += [place, *_either(f"in{k}", n, quick, general)]
     tile.append("call void @run(ptr %work)")
     for k, slots in enumerate(program.sources):
         table = on.table(f"source{k}", "i32", [str(slot) for slot in slots.tolist()] or ["0"])
-        tile.append(
+        general = [
             f"call void @unpack(ptr %work, ptr {table}, ptr %out{k}, i64 %outlane{k}, i64 %outelement{k}, "
             f"i64 %first, i64 %last, i64 {len(slots)})"
-        )
+        ]
+        quick = []
+        for j, slot in enumerate(slots.tolist()):
+            quick += [
+                f"%o{k}.{j}.p = getelementptr double, ptr %work, i64 {slot * lanes}",
+                f"%o{k}.{j} = load {on.real}, ptr %o{k}.{j}.p, align 8",
+            ]
+        quick += dense.unpack(on, f"d.out{k}", [f"%o{k}.{j}" for j in range(len(slots))], f"%outfrom{k}")
+        tile += _either(f"out{k}", len(slots), quick, general)
     lines = [
         "entry:",
         *load_arguments(program),
@@ -37,9 +50,12 @@ def emit(program: Program, lanes: int) -> str:
         "%any = icmp sgt i64 %count, 0",
         "br i1 %any, label %tile, label %done",
         "tile:",
-        "%first = phi i64 [ 0, %entry ], [ %following, %tile ]",
-        *tile,
+        "%first = phi i64 [ 0, %entry ], [ %following, %tiled ]",
         f"%following = add i64 %first, {lanes}",
+        "%full = icmp sle i64 %following, %count",
+        *tile,
+        "br label %tiled",
+        "tiled:",
         "%more = icmp slt i64 %following, %count",
         "br i1 %more, label %tile, label %done",
         "done:",
@@ -83,6 +99,30 @@ def define_run(on: Emitter, program: Program) -> None:
         on.add_function("internal void @run(ptr %work)", ["entry:", *_single_block(on, program), "ret void"])
     else:
         on.runner(program)
+
+
+def _either(port: str, n: int, quick: list[str], general: list[str]) -> list[str]:
+    """One of two ways to move a port's numbers: the quick one for a whole tile of states without gaps."""
+    if not 0 < n <= dense.MOST:
+        return general
+    side = port.rstrip("0123456789")
+    number = port.removeprefix(side)
+    return [
+        f"%{port}.dense = icmp eq i64 %{side}lane{number}, {n}",
+        f"%{port}.side = icmp eq i64 %{side}element{number}, 1",
+        f"%{port}.both = and i1 %{port}.dense, %{port}.side",
+        f"%{port}.quick = and i1 %{port}.both, %full",
+        f"br i1 %{port}.quick, label %{port}.d, label %{port}.g",
+        f"{port}.d:",
+        f"%{port}.at = mul i64 %first, {n}",
+        f"%{side}from{number} = getelementptr double, ptr %{port}, i64 %{port}.at",
+        *quick,
+        f"br label %{port}.moved",
+        f"{port}.g:",
+        *general,
+        f"br label %{port}.moved",
+        f"{port}.moved:",
+    ]
 
 
 def _single_block(on: Emitter, program: Program) -> list[str]:

@@ -109,7 +109,7 @@ def _unpack_side_by_side(on: Emitter) -> list[str]:
 # ---- elements side by side: a square of lanes x lanes numbers at a time ----------------------------------
 
 
-def _transposed(on: Emitter, names: list[str]) -> tuple[list[str], list[str]]:
+def transposed(on: Emitter, names: list[str], prefix: str = "x") -> tuple[list[str], list[str]]:
     """Lines that transpose a square given by its rows, and the names of the new rows: swap halves, quarters, .."""
     lines, size, rows = [], on.lanes, list(names)
     span = 1
@@ -121,7 +121,7 @@ def _transposed(on: Emitter, names: list[str]) -> tuple[list[str], list[str]]:
                 low = [k if not k & span else size + k - span for k in range(size)]
                 high = [k + span if not k & span else size + k for k in range(size)]
                 for row, pick in ((i, low), (i + span, high)):
-                    new[row] = f"%x.{span}.{row}"
+                    new[row] = f"%{prefix}.{span}.{row}"
                     mask = ", ".join(f"i32 {k}" for k in pick)
                     lines.append(f"{new[row]} = shufflevector {pair}, <{size} x i32> <{mask}>")
         rows, span = new, 2 * span
@@ -150,7 +150,7 @@ def _pack_rows(on: Emitter) -> list[str]:
             f"%r.x{lane} = call {on.real} {load}"
             f"(ptr align 8 %r.q{lane}, {on.mask} %r.present, {on.real} zeroinitializer)",
         ]
-    swap, columns = _transposed(on, [f"%r.x{lane}" for lane in range(on.lanes)])
+    swap, columns = transposed(on, [f"%r.x{lane}" for lane in range(on.lanes)])
     lines += [*swap, *_tile_pointer(on, "r", "%to")]
     for k, column in enumerate(columns):
         lines += [
@@ -170,7 +170,7 @@ def _unpack_rows(on: Emitter) -> list[str]:
             f"%r.m{k} = call i64 @llvm.smin.i64(i64 %r.k{k}, i64 %r.end)",
             *_table_vector(on, f"r{k}", f"%r.m{k}"),
         ]
-    swap, rows = _transposed(on, [f"%r{k}.x" for k in range(on.lanes)])
+    swap, rows = transposed(on, [f"%r{k}.x" for k in range(on.lanes)])
     lines += swap
     for lane, row in enumerate(rows):
         lines += [
