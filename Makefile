@@ -19,8 +19,9 @@ docs: $(VENV)/.installed-docs
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
-bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks
+# Kempe beside others, in an environment of its own (.bench).
+bench: $(VENV)/.installed
+	$(BIN)/kempe bench
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and "Kempe needs Python 3.11 to 3.14: make PYTHON=python3.12 ...")'
@@ -38,4 +39,4 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench demo site build dist .pytest_cache .ruff_cache .hypothesis

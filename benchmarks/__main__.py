@@ -1,29 +1,101 @@
-"""`python -m benchmarks`: all measurements as one table, saved as JSON beside it."""
+"""`python -m benchmarks`: all measurements as one table, saved as Markdown, JSON and plots."""
 
-import json
-import platform
-from dataclasses import asdict
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks import closed, compiler, counts, loops, many, simulation, starting, trees
-from kempe.compiler.native import host
-
-console = Console()
-rows = []
-PARTS = (compiler, starting, trees, simulation, loops, closed, many, counts)
-for section in (section for part in PARTS for section in part.SECTIONS):
-    with console.status(section.__name__.replace("_", " ")):
-        rows += section()
-table = Table(
-    "measured", "result", "wanted", title=f"{host().cpu}, Python {platform.python_version()}, {host().versions}"
+from benchmarks import (
+    agreement,
+    batches,
+    building,
+    closed,
+    compiler,
+    counts,
+    evaluations,
+    loops,
+    many,
+    simulation,
+    starting,
+    trees,
 )
-for row in rows:
-    mark = "" if row.met is None else "[green]met[/]" if row.met else "[red]missed[/]"
-    table.add_row(row.what, row.measured, f"{row.wanted} {mark}")
-console.print(table)
-results = Path(__file__).parent / "results"
-results.mkdir(exist_ok=True)
-(results / "latest.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
+from benchmarks.mechanisms import CASES, QUICK
+from benchmarks.peers import peers_of, versions
+from benchmarks.report import Report, header, show, write
+from benchmarks.rows import Row
+
+ROUNDS, FEW = 51, 15  # repetitions that take turns
+KEMPE = {  # by itself
+    "compiler": compiler,
+    "starting": starting,
+    "trees": trees,
+    "simulation": simulation,
+    "loops": loops,
+    "closed": closed,
+    "many": many,
+    "counts": counts,
+}
+
+
+def sections(quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
+    """What is measured, by name: beside peers first, then Kempe by itself, which a quick run leaves out."""
+    cases = [case for case in CASES.values() if not quick or case.name in QUICK]
+    rounds = FEW if quick else ROUNDS
+    found = {
+        "agreement": lambda: agreement.agreement(cases),
+        "forward": lambda: evaluations.forward(cases, rounds),
+        "inverse": lambda: evaluations.inverse(cases, rounds),
+        "batches": lambda: batches.batches(cases, rounds),
+        "building": lambda: building.building(cases),
+    }
+    return found | {name: lambda part=part: _by_itself(part) for name, part in KEMPE.items()}
+
+
+def _by_itself(part) -> Iterator[Row]:
+    for section in part.SECTIONS:
+        yield from section()
+
+
+def chosen(quick: bool, only: list[str]) -> dict[str, Callable[[], Iterator[Row]]]:
+    """Those asked for, or all; of a quick run, those beside peers."""
+    found = sections(quick)
+    return {name: found[name] for name in found if (name in only if only else not (quick and name in KEMPE))}
+
+
+def settings() -> dict[str, str]:
+    """Of every peer, for a tree and for a closed mechanism."""
+    told: dict[str, str] = {}
+    for name in ("PUMA", "four-bar"):
+        for peer in peers_of(CASES[name].model)[0]:
+            told[f"{peer.name}, {'closed mechanisms' if peer.description.loops else 'trees'}"] = peer.settings
+    return told
+
+
+def main() -> None:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Kempe beside its peers, and by itself.")
+    parser.add_argument("--quick", action="store_true", help="few mechanisms, few repetitions, beside peers only")
+    parser.add_argument("--only", action="append", default=[], choices=list(sections(False)), help="a section; repeat")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "results", help="where results go")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")  # of mechanisms; they are in `kempe info`
+    console, progress = Console(), Console(stderr=True)
+    report = Report(header(versions(), settings()))
+    for name, section in chosen(asked.quick, asked.only).items():
+        title = f"{name} (Kempe by itself)" if name in KEMPE else name
+        rows = report.sections[title] = []
+        with progress.status(name) as status:
+            for row in section():
+                rows.append(row)
+                status.update(f"{name}: {row.what.strip()}")
+        progress.print(f"{name}: {len(rows)} rows", highlight=False)
+        paths = write(report, asked.folder)  # as far as it is, should a later section break off
+    show(report, console)
+    for path in paths:
+        console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Dynamics of closed loops, against Pinocchio in one run: one evaluation, a free fall; new coordinates, motions."""
+"""Runs of closed loops: a free fall beside Pinocchio in SciPy, a figure on a swing, new coordinates, motions."""
 
 import time
 from functools import partial
@@ -7,9 +7,11 @@ from unittest.mock import patch
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from benchmarks.compiler import STATES, Row, fresh_cache
-from benchmarks.peers import Peer
-from benchmarks.timing import CompiledBatch, interleaved
+from benchmarks.compiler import STATES, fresh_cache
+from benchmarks.peers import describe
+from benchmarks.peers.pinocchio import Pinocchio
+from benchmarks.rows import Row
+from benchmarks.timing import interleaved
 from kempe.analyze.choosing import fitness
 from kempe.analyze.kinematics import Way
 from kempe.compiler.clock import CompiledLoop
@@ -25,52 +27,8 @@ from kempe.simulate.run import _Run
 from kempe.simulate.switches import Switch
 from kempe.simulate.system import Setting, system
 
-WANTED = {"four-bar": 25, "3-rrr": 15, "stewart": 12}  # times as fast, inside compiled code
 LONGEST = 15.0  # us, forward dynamics of the figure on a swing
 FALL, TOLERANCE, RUNS = 5.0, 1e-8, 20
-
-
-def evaluations() -> list[Row]:
-    """Forward dynamics at one state, over and over; Pinocchio's faster way, called from Python."""
-    rows = []
-    for name, wanted in WANTED.items():
-        entry = ENTRIES[name]
-        model = entry.build().compile()
-        run = entry.run(model, entry.duration)
-        state, tau = run.at(0.3 * run.end), model.spread(run.u[0])
-        peer = Peer(model)
-        q, v, effort = peer.q(state.q), peer.v(state.v), peer.v(tau)
-        ours = peer.v(model.forward_dynamics(state.q, state.v, run.u[0]))
-        for theirs in (peer.solve, peer.lcaba):
-            off = np.abs(theirs(q, v, effort) - ours).max() / np.abs(ours).max()
-            assert off < 1e-5, (name, theirs.__name__, off)
-        kernel, count = model.kernel("forward_dynamics"), STATES // 4
-        many = [np.tile(x, (STATES, 1)) for x in (state.q, state.v, tau)]
-        outputs = [np.empty((STATES, model.nv)), np.empty(STATES)]
-        actions = {
-            "compiled": partial(CompiledLoop(kernel, state.q, state.v, tau), STATES),
-            "batch": CompiledBatch(kernel, many, outputs),
-            "python": _called(partial(model.forward_dynamics, state.q, state.v, run.u[0], check=False), count),
-            "constraintDynamics": _called(partial(peer.solve, q, v, effort), count),
-            "lcaba": _called(partial(peer.lcaba, q, v, effort), count),
-        }
-        each = {"compiled": STATES, "batch": STATES}
-        spent = {key: x / each.get(key, count) * 1e6 for key, x in interleaved(actions).items()}
-        quicker = min(("constraintDynamics", "lcaba"), key=lambda key: spent[key])
-        best = spent[quicker]
-        rows.append(
-            Row(
-                f"{name}, forward dynamics, {model.counts.total} operations",
-                f"{spent['compiled']:.2f} us; pin.constraintDynamics {spent['constraintDynamics']:.1f} us, "
-                f"pin.lcaba {spent['lcaba']:.1f} us",
-            )
-        )
-        ratio = best / spent["compiled"]
-        against = f"against pin.{quicker} from Python"
-        rows.append(Row(f"  in a compiled loop, {against}", f"{ratio:.0f} x", f"at least {wanted} x", ratio >= wanted))
-        rows.append(Row(f"  in batches on one core, {against}", f"{best / spent['batch']:.0f} x"))
-        rows.append(Row(f"  from Python, {against}", f"{best / spent['python']:.1f} x"))
-    return rows
 
 
 def _called(action, count: int):
@@ -82,9 +40,9 @@ def falling() -> list[Row]:
     again as it goes."""
     model = four_bar().compile()
     state = model.assemble({"A": np.pi / 2}, near={"D": 1.2})
-    peer = Peer(model)
+    peer = Pinocchio(describe(model))
     zero, n = np.zeros(model.nv), model.nv
-    start = np.concatenate([peer.q(state.q), zero])
+    start = np.concatenate([peer.order.q(state.q), zero])
     grid = np.linspace(0.0, FALL, 501)
 
     def right_hand_side(t, y):
@@ -99,7 +57,7 @@ def falling() -> list[Row]:
     error = np.abs(run.q - exact.q).max()
 
     def turned(found) -> np.ndarray:
-        return (found.y[:n].T * peer.signs)[:, np.argsort(peer.v_order)]
+        return np.array([peer.order.q_back(q) for q in found.y[:n].T])
 
     def off(found) -> float:
         return float(np.abs(turned(found) - exact.q).max())
@@ -237,4 +195,4 @@ def _faded(model: Model, entry) -> State:
     return State(model, run.q[::10][int(np.argmin(fits))], np.zeros(model.nv))
 
 
-SECTIONS = (evaluations, hanging_figure, falling, changing, prescribed)
+SECTIONS = (hanging_figure, falling, changing, prescribed)

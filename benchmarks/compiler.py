@@ -7,13 +7,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import casadi as ca
 import numpy as np
 
 from benchmarks.programs import SHAPES, body_step, chain_wrenches, repeated_chain, straight_chain
+from benchmarks.rows import Row
 from benchmarks.timing import CompiledBatch, interleaved, once
 from kempe.compiler.clock import CompiledLoop
 from kempe.compiler.count import count
@@ -22,16 +22,6 @@ from kempe.compiler.trace import trace
 from kempe.gallery.loops import four_bar
 
 STATES = 1024
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what, how much, and what was wanted."""
-
-    what: str
-    measured: str
-    wanted: str = ""
-    met: bool | None = None
 
 
 @contextmanager

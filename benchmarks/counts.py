@@ -2,7 +2,7 @@
 
 import warnings
 
-from benchmarks.compiler import Row
+from benchmarks.rows import Row
 from kempe.commands.counts import FORWARD, formulations
 from kempe.compiler.count import count
 from kempe.gallery.benchmarks import n_four_bar

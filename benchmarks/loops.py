@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.compiler import Row
+from benchmarks.rows import Row
 from benchmarks.timing import interleaved
 from kempe.compiler.clock import CompiledLoop
 from kempe.gallery.entries import ENTRIES

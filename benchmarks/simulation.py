@@ -6,11 +6,11 @@ import numpy as np
 import pinocchio as pin
 from scipy.integrate import solve_ivp
 
-from benchmarks.compiler import Row
+from benchmarks.peers import describe
+from benchmarks.peers.pinocchio import Pinocchio
+from benchmarks.rows import Row
 from benchmarks.timing import interleaved
-from benchmarks.trees import pinocchio_model
 from kempe.compiler.clock import CompiledLoop
-from kempe.dynamics.tree import build
 from kempe.gallery.counting import general_arm
 from kempe.gallery.puma import DURATION, desired, forced, puma
 from kempe.simulate import memory as at
@@ -26,7 +26,7 @@ TOLERANCE = 1e-8
 def forced_puma() -> list[Row]:
     """10 s of the PUMA under the torques of inverse dynamics, both evaluated at every stage."""
     model = puma().compile()
-    peer = pinocchio_model(build(model.topology))
+    peer = Pinocchio(describe(model)).model
     data, need = peer.createData(), peer.createData()
     grid = np.linspace(0, DURATION, 1001)
     ones = np.ones(6)

@@ -6,7 +6,8 @@ import sys
 import time
 from importlib.metadata import files
 
-from benchmarks.compiler import Row, fresh_cache
+from benchmarks.compiler import fresh_cache
+from benchmarks.rows import Row
 
 ROBOTS = ("g1_29dof_rev_1_0", "human", "talos_full_v2")
 CLOSED = (("stewart", "partition"), ("stewart", "sslm"), ("delta", "partition"))

@@ -185,6 +185,28 @@ def prepare() -> None:
 
 
 @app.command()
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few mechanisms and repetitions; beside other libraries only.")
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option(metavar="SECTION", help="A section; repeat for more.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where results go; benchmarks/results unless given.")] = None,
+) -> None:
+    """Measure Kempe beside Pinocchio, MuJoCo, Drake and Exudyn, on this machine: a table, JSON and plots.
+
+    Makes an environment of its own beside the sources, which the measurements come with. The exit code is that of the
+    measurements; sections are agreement, forward, inverse, batches, building, and others on Kempe by itself.
+    """
+    import kempe
+    from kempe.commands import bench as command
+
+    options = [*(["--quick"] if quick else []), *(part for name in only or () for part in ("--only", name))]
+    options += ["--folder", str(folder.resolve())] if folder else []
+    root = Path(kempe.__file__).parent.parent
+    raise typer.Exit(command.bench(root, options, lambda text: _say(f"bench      {text}")))
+
+
+@app.command()
 def reproduce(
     papers: Annotated[
         list[int] | None, typer.Argument(metavar="[1|2|3|4|5]...", help="Of which papers; of all.")

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 from scipy.integrate import solve_ivp
 
-from benchmarks.trees import pinocchio_model
-from kempe.dynamics.tree import build
+from benchmarks.peers import describe
+from benchmarks.peers.pinocchio import Pinocchio
 from kempe.gallery import paper4
 from kempe.gallery.puma import DURATION, JOINTS, desired, forced, puma
 from kempe.gallery.report import Report
@@ -21,7 +21,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def peer(model):
-    return pinocchio_model(build(model.topology))
+    return Pinocchio(describe(model)).model
 
 
 @pytest.fixture(scope="module")
