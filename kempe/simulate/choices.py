@@ -22,7 +22,8 @@ from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, System, compiled_choices, ready, system
 
-FADING = 0.1  # fitness at which another choice is sought
+FADING = 0.1  # fitness below which a run does not begin where another choice is better, and a crossing begins
+SOUGHT = 0.05  # fitness at which another choice is sought on the way, which takes as long as a short run
 WEAK = 0.02  # fitness below which a step is not taken
 BETTER = 2.0  # by how much another choice must be fitter
 WIDEST = 0.467  # the middle of the widest gap between the stages of a step, in parts of the step
@@ -90,7 +91,7 @@ class Choices:
     def begin(self, machine: Machine) -> None:
         """Has the machine watch."""
         machine.w[at.WATCH] = 1
-        machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = FADING, WEAK
+        machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = FADING if self.crossing else SOUGHT, WEAK
         if self._freedom:
             machine.w[at.RANK] = self.model.nv - self._freedom
             machine.m[at.FADING_BELOW], machine.m[at.WEAK_BELOW] = -np.inf, NARROW

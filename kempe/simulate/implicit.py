@@ -247,7 +247,7 @@ def converge(m, w, t, h, z):
         for i in range(n):
             d0[i], d1[i] = -REAL / h * w0[i], -COMPLEX / h * w1[i]
             for stage in range(3):
-                found = m[k + (stage + 1) * n + i]
+                found = m[k + (stage + 1) * w[WIDE] + i]
                 d0[i] += LEFT_REAL[stage] * found
                 d1[i] += LEFT_COMPLEX[stage] * found
         solve(real, w, at, d0)
@@ -285,7 +285,7 @@ def estimate(m, w, t, h, z):
                 m[cells + i] = m[y + i] + e[i]
             slope(m, w, t, 4)
         for i in range(n):
-            e[i] = m[w[K] + 4 * n * turn + i]
+            e[i] = m[w[K] + 4 * w[WIDE] * turn + i]
             for stage in range(3):
                 e[i] += ESTIMATE[stage] * z[stage, i] / h
         solve(real, w, w[EXCHANGED], e)
@@ -342,7 +342,7 @@ def implicit_step(doubles, words, _work):
             total = 0.0
             for other in range(3):
                 total += INVERSE[stage, other] * z[other, i]
-            m[k + (stage + 1) * n + i] = total / h
+            m[k + (stage + 1) * w[WIDE] + i] = total / h
 
 
 @cache

@@ -147,7 +147,7 @@ def record(m, w, rows, state):
     for i in range(n):
         rows[w[ROW], i] = m[state + i]
     for i in range(w[NW]):
-        rows[w[ROW], n + i] = m[w[CELLS] + 1 + n + i]
+        rows[w[ROW], n + i] = m[w[CELLS] + 1 + w[WIDE] + i]
     w[ROW] += 1
 
 
@@ -207,7 +207,7 @@ def reject(m, w, h, size):
 @kept
 def advance(m, w, times, rows, until, budget):
     """Goes on until a time, an event, or a number of steps; says which."""
-    n, last = w[N], w[SLOPES] - 1
+    n, last = w[N], w[K] + (w[SLOPES] - 1) * w[WIDE]
     adaptive = w[ESTIMATES] > 0
     while True:
         t = m[T]
@@ -232,7 +232,7 @@ def advance(m, w, times, rows, until, budget):
         cut = t + wanted * (1 + 1e-9) >= target
         h = target - t if cut else wanted
         if adaptive and not cut and (h < 10 * ULP * abs(t) or not t + h > t):
-            return TOO_SMALL if finite(m, w[K], last * n) else NON_FINITE
+            return TOO_SMALL if finite(m, w[K], last - w[K]) else NON_FINITE
 
         take(m, w, t, h)
         if w[ABORTED]:
@@ -267,7 +267,7 @@ def advance(m, w, times, rows, until, budget):
             m[H] = max(h * factor, wanted) if cut else h * factor
             if m[FIT] > FITTING:  # the usual size, not one that was cut short by what lies ahead
                 m[STEADY] = max(wanted, FORGOTTEN * m[STEADY])
-        if not (finite(m, w[NEW], n) and finite(m, w[K] + last * n, n)):
+        if not (finite(m, w[NEW], n) and finite(m, last, n)):
             return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
 
         stiff = w[SENSING] and controlled and strained(m, w, h)
@@ -290,7 +290,7 @@ def advance(m, w, times, rows, until, budget):
             between(m, w, h, (times[w[ROW]] - t) / h)
             record(m, w, rows, w[SPOT])
         copy(m, w[NEW], w[Y], n)
-        copy(m, w[K] + last * n, w[K], n)
+        copy(m, last, w[K], n)
         m[T] = arrived
         w[STEPS] += 1
         if cut and w[NEXT_JUMP] < w[JUMPS] and arrived == m[w[JUMP_TIMES] + w[NEXT_JUMP]]:

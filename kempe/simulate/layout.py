@@ -50,7 +50,10 @@ class Layout:
 
     def begin(self) -> tuple[np.ndarray, np.ndarray]:
         """Memory of a run's own."""
-        m, w = self.m.copy(), self.w.copy()
+        room = np.empty(len(self.m) + LINE)
+        first = -(room.ctypes.data // 8) % LINE  # lines are the processor's own
+        m, w = room[first : first + len(self.m)], self.w.copy()
+        m[:] = self.m
         w[self.pointers] = m.ctypes.data + 8 * self.targets
         return m, w
 
@@ -71,14 +74,17 @@ class Layout:
 def layout(s: Sizes) -> Layout:
     """Of these sizes."""
     method, n = METHODS[s.method], s.nq + s.nv + s.nz
+    wide = -(-n // LINE) * LINE
     stages, solving = len(method.a), int(METHODS[s.method].implicit)
     parts = {
-        CELLS: 1 + n + s.width + s.p + s.scales,
-        Y: n,
-        NEW: n,
-        SPOT: n,
-        K: stages * n,
-        POLYNOMIAL: method.dense.shape[1] * n,
+        CELLS: 1 + wide + s.width + s.p + s.scales,
+        Y: wide,
+        NEW: wide,
+        SPOT: wide,
+        K: stages * wide,
+        POLYNOMIAL: method.dense.shape[1] * wide,
+        THETAS: method.dense.shape[1],
+        ESTIMATED_BY: len(method.errors) * wide,
         A: method.a,
         C: method.c,
         ERRORS: method.errors,
@@ -109,6 +115,8 @@ def layout(s: Sizes) -> Layout:
     filled = []
     for place, part in parts.items():
         start = -(-start // LINE) * LINE  # every part begins a line, so that none is written together with another
+        if place == CELLS:  # time fills up a line, so that the state begins one
+            start += LINE - 1
         w[place] = start
         if isinstance(part, np.ndarray):
             filled.append((start, part.ravel()))
@@ -118,7 +126,7 @@ def layout(s: Sizes) -> Layout:
         m[begin : begin + part.size] = part
     w[[N, NQ, NV, NZ, NW, EVENTS, ROWS, RANK]] = n, s.nq, s.nv, s.nz, s.width, s.events, s.loops, s.nv - s.dof
     w[[SLOPES, ALL_SLOPES, POWERS, ESTIMATES]] = method.slopes, stages, method.dense.shape[1], len(method.errors)
-    w[[PIECES, TABLE_POWERS, JUMPS]] = s.pieces, s.powers, s.jumps
+    w[[PIECES, TABLE_POWERS, JUMPS, WIDE]] = s.pieces, s.powers, s.jumps, wide
     w[EULER], w[LAST_TELLS] = method.name == "euler", bool(method.errors[:, -1:].any())
     w[[SIDE, SIGN, DIRECTION, ORDER]] = WORDS + s.events * np.arange(4)
     w[EXCHANGED] = w[ORDER] + 2 * s.loops
@@ -134,16 +142,17 @@ def layout(s: Sizes) -> Layout:
 
 def _pointers(s: Sizes, w: np.ndarray):
     """Entries of w that are addresses, and the places of m they point to."""
-    n, cells, applied, seed, varied = (int(w[k]) for k in (N, CELLS, APPLIED, SEED, VARIED))
-    inputs = cells + np.cumsum([0, 1, s.nq, s.nv, s.nz, s.width, s.p])
+    cells, applied, seed, varied = (int(w[k]) for k in (CELLS, APPLIED, SEED, VARIED))
+    outside = cells + 1 + int(w[WIDE])
+    inputs = np.concatenate([cells + np.cumsum([0, 1, s.nq, s.nv]), outside + np.cumsum([0, s.width, s.p])])
     efforts = applied + 2, applied + 2 + s.nu
     places = {
         IN_SYSTEM: inputs.tolist(),
         OUT_SYSTEM + 3: [*efforts, applied, applied + 1],  # the first three change from slope to slope
-        IN_SHORT: [cells + 1, cells + 1 + s.nq, cells + 1 + n + s.width],
+        IN_SHORT: [cells + 1, cells + 1 + s.nq, outside + s.width],
         OUT_PROJECT: [w[PROJECTED], w[PROJECTED] + s.nq, w[PROJECTED] + s.nq + s.nv],
         OUT_RATES: [w[K]],
-        OUT_HOOK: [cells + 1 + n],
+        OUT_HOOK: [outside],
         OUT_GUARD: [w[GUARDED]],
         OUT_DENSE + 1: [w[DENSE_REST]],
         OUT_DENSE + 3: [*efforts, w[DENSE_INERTIA], w[DENSE_ROWS], w[DENSE_GAMMA]],

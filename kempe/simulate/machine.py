@@ -24,6 +24,15 @@ _DOUBLES, _WORDS = POINTER(c_double), POINTER(c_int64)
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
+def _constants(model: Model) -> tuple[int, tuple[int, ...]]:
+    """How many equations the loops have, and where quaternions begin in q; remembered as long as the model lives."""
+    if "constants" not in model.compiled:
+        kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
+        quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
+        model.compiled["constants"] = model.equations.sizes["lam"], quaternions
+    return model.compiled["constants"]
+
+
 class Machine:
     """One run. Between calls of `advance` its parts may be read and written: q, v, z (all in y), the values from
     outside, parameters p; after writing, say `changed`."""
@@ -47,14 +56,13 @@ class Machine:
         self._failure: BaseException | None = None
         self._callback = _CALLBACK(self._call) if drive.function is not None else None
         self._jumps = jumps = drive.breaks
-        loops = model.equations.sizes["lam"]
+        loops, quaternions = _constants(model)
         pieces, powers = (0, 0) if drive.table is None else drive.table.coefficients.shape[:2]
-        kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
-        quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
         rest = model.nu, len(model.limited), events, loops, len(scales), pieces, powers, len(jumps), model.dof
         self._sizes = Sizes(method.name, nq, nv, n - nq - nv, width, len(p), *rest, quaternions)
         self.m, self.w = _, w = layout(self._sizes).begin()
-        self._set(CELLS, np.concatenate([[0.0], state, drive.held, p, scales]))
+        room = np.zeros(w[WIDE] - n)
+        self._set(CELLS, np.concatenate([[0.0], state, room, drive.held, p, scales]))
         self._set(Y, state)
         if drive.table is not None:
             self._set(BREAKS, drive.table.breaks)
@@ -77,10 +85,11 @@ class Machine:
         n, nv, cells = s.nq + s.nv + s.nz, s.nq + s.nv, int(w[CELLS])
         self.y = m[w[Y] : w[Y] + n]
         self.q, self.v, self.z = self.y[: s.nq], self.y[s.nq : nv], self.y[nv:]
-        given = m[cells : cells + 1 + n + s.width + s.p + s.scales]
-        self._given, _, self.outside, self.p, self._c = np.split(given, np.cumsum([1 + nv, s.nz, s.width, s.p]))
+        self._given, outside = m[cells : cells + 1 + nv], cells + 1 + int(w[WIDE])
+        p, c = outside + s.width, outside + s.width + s.p
+        self.outside, self.p, self._c = m[outside:p], m[p:c], m[c : c + s.scales]
         self._side = w[WORDS : WORDS + s.events]
-        self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * n].reshape(w[ALL_SLOPES], n)
+        self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * w[WIDE]].reshape(w[ALL_SLOPES], w[WIDE])[:, :n]
         self._variation = variation
         w[IMPLICIT] = 0 if variation is None else compiled_step().address
         w[VARIATION] = 0 if variation is None else variation.address
@@ -110,7 +119,8 @@ class Machine:
         kernels = system.main, self._guard, system.project, system.rates, system.closure
         every = *kernels, self._variation
         self.system, self._kernels = system, [k for k in every if k is not None]  # addresses are good while they live
-        w[[SYSTEM, GUARD, PROJECT, RATES, CLOSURE]] = [0 if kernel is None else kernel.address for kernel in kernels]
+        for place, kernel in zip((SYSTEM, GUARD, PROJECT, RATES, CLOSURE), kernels, strict=True):
+            w[place] = 0 if kernel is None else kernel.address
         self._work = np.zeros(max(kernel.workspace for kernel in self._kernels) + LINE)
         w[WORK] = self._work.ctypes.data
         w[NUMERIC] = system.closure is not None
@@ -136,16 +146,19 @@ class Machine:
 
     def prepare(self) -> None:
         """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
-        if not advance.signatures and yet_to_compile():
+        if not advance.overloads and yet_to_compile():
             notice("the integrators are being compiled, once on a machine; that takes half a minute")
         advance(self.m, self.w, self.times, self.rows, -np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
         """Sets the clock; a step size of 0 is for the method to choose."""
         m, w = self.m, self.w
-        m[[T, H, RELATIVE, ABSOLUTE, LONGEST, FLOOR]] = t, h, tolerance, tolerance, longest, SINGULAR_BELOW
-        w[NEXT_JUMP] = np.searchsorted(self._jumps, t, side="right")
-        m[EARLIEST], m[LATEST] = np.nextafter(t, np.inf) if t in self._jumps else -np.inf, np.inf
+        m[T], m[H], m[LONGEST], m[FLOOR] = t, h, longest, SINGULAR_BELOW
+        m[RELATIVE] = m[ABSOLUTE] = tolerance
+        m[EARLIEST], m[LATEST] = -np.inf, np.inf
+        if len(self._jumps):
+            w[NEXT_JUMP] = np.searchsorted(self._jumps, t, side="right")
+            m[EARLIEST] = np.nextafter(t, np.inf) if t in self._jumps else -np.inf
         w[CROSS] = cross
         w[FRESH] = SLOPE_AND_SIDES
 

@@ -47,10 +47,10 @@ SYSTEM, GUARD, PROJECT, RATES, HOOK, CLOSURE, IMPLICIT, VARIATION = range(8)
 # pieces and powers of the table of w; times at which something jumps; whether the rule is Euler's;
 N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_POWERS, JUMPS, EULER = range(8, 22)
 # how many equations the loops have, how many of them are independent; the address of native code's workspace; how many doubles
-# and whole numbers there are;
-ROWS, RANK, WORK, DOUBLES, WHOLE = range(22, 27)
-# where parts begin among the doubles: arguments of native code (t, state, w, p, c), states, slopes, polynomial, table of the
-# rule, table of w, jumps, what native code gives, what the dense solve of loops works on; of implicit steps: accelerations and
+# and whole numbers there are; how many doubles a state has room for: whole lines, zeros where it ends;
+ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
+# where parts begin among the doubles: arguments of native code (t, state, w, p, c), states, slopes, polynomial, powers of a
+# part of the step, estimated errors, table of the rule, table of w, jumps, what native code gives, what the dense solve of loops works on; of implicit steps: accelerations and
 # multipliers that are held and the direction that is varied, what varies, and that for all directions; how slopes vary with the
 # state, and in which state that was found; factored matrices; ways to the stages;
 (
@@ -60,6 +60,8 @@ ROWS, RANK, WORK, DOUBLES, WHOLE = range(22, 27)
     SPOT,
     K,
     POLYNOMIAL,
+    THETAS,
+    ESTIMATED_BY,
     A,
     C,
     ERRORS,
@@ -84,10 +86,10 @@ ROWS, RANK, WORK, DOUBLES, WHOLE = range(22, 27)
     REAL_FACTORS,
     COMPLEX_FACTORS,
     STAGES,
-) = range(27, 57)
+) = range(28, 60)
 # where the sides, signs and directions of events begin among the whole numbers, the pivots of the dense way, the rows that
 # factored matrices exchanged, and the places of quaternions in q; how many of these there are;
-SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(57, 64)
+SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(60, 67)
 # counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well; CROSS:
 # error control is off where inertia is singular; WATCH: fitness is looked at; CROSSING: error control is off; NUMERIC: loops are
 # solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
@@ -118,11 +120,11 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(57, 64)
     EASY,
     CROWDED,
     SEES,
-) = range(64, 87)
+) = range(67, 90)
 # tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way, of
 # the variation.
-IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 87, 94, 101, 104, 107, 108, 109
-OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 110, 118, 120, 133, 138
+IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 90, 97, 104, 107, 110, 111, 112
+OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 113, 121, 123, 136, 141
 
 # How `advance` can end.
 REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK, STIFF = range(10)

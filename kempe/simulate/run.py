@@ -233,7 +233,7 @@ class _Run:
             outcome=self.outcome or Outcome("finished", machine.t),
             statistics=self._statistics(seconds),
             switches=tuple(self.switched),
-            on=np.concatenate([np.tile([n in part.on for n in names], (len(part.t), 1)) for part in journal.log]),
+            on=np.repeat([[n in part.on for n in names] for part in journal.log], [len(x.t) for x in journal.log], 0),
             on_names=names,
         )
 

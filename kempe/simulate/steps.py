@@ -7,7 +7,7 @@ import math
 
 from kempe.simulate.dense import dense_accelerations, dense_step, dense_velocities
 from kempe.simulate.memory import *
-from kempe.simulate.native import call, compiled, peek
+from kempe.simulate.native import LANES, call, compiled, stepped, summed
 
 NEWTON = 8  # steps that close loops by the dense way, at most
 
@@ -35,7 +35,7 @@ def look_up(m, w, t):
                 high = half
         w[PIECE] = s
     x = min(max(t, m[breaks]), m[breaks + pieces]) - m[breaks + s]
-    first, width = w[CELLS] + 1 + w[N], w[NW]
+    first, width = w[CELLS] + 1 + w[WIDE], w[NW]
     row = w[COEFFICIENTS] + s * w[TABLE_POWERS] * width
     for i in range(width):
         value = 0.0
@@ -57,7 +57,7 @@ def evaluate(m, w, t, stage):
         # Stages lie off the loops by more than steps do, and near a singular pose that is multiplied.
         native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
         copy(m, w[PROJECTED], w[CELLS] + 1, w[NQ] + w[NV])
-    place = w[K] + stage * w[N]
+    place = w[K] + stage * w[WIDE]
     slope = m.ctypes.data + 8 * place
     w[EVALUATIONS] += 1
     if w[NUMERIC]:
@@ -95,25 +95,23 @@ def guards(m, w, t, state):
 
 
 @compiled
-def combine(m, w, stage, h):
-    """y + h sum a k into the cells."""
-    n, y, cells, k, row = w[N], w[Y], w[CELLS] + 1, w[K], w[A] + stage * w[ALL_SLOPES]
-    for i in range(n):
-        m[cells + i] = m[y + i] + h * along(m, row, k + i, stage, n)
+def combine(m, w, stage, h, out):
+    """y + h sum a k, of a stage or of the step itself."""
+    advance_by(m, w, h, w[A] + stage * w[ALL_SLOPES], w[K], stage, out)
 
 
 @compiled
-def along(m, row, first, count, stride):
-    """The sum of so many entries that lie apart by a stride, with the weights that begin at `row`; even and odd ones
-    on their own, so that one addition does not wait for the other."""
-    even, odd, weights, entries = 0.0, 0.0, m.ctypes.data + 8 * row, m.ctypes.data + 8 * first
-    for _ in range(count // 2):
-        even += peek(weights) * peek(entries)  # type: ignore[call-arg]
-        odd += peek(weights + 8) * peek(entries + 8 * stride)  # type: ignore[call-arg]
-        weights, entries = weights + 16, entries + 16 * stride
-    if count % 2:
-        even += peek(weights) * peek(entries)  # type: ignore[call-arg]
-    return even + odd
+def advance_by(m, w, h, weights, entries, count, out):
+    """y + h times the sum of so many parts as wide as a state, with weights."""
+    at, wide = m.ctypes.data, w[WIDE]
+    stepped(at + 8 * w[Y], h, at + 8 * weights, at + 8 * entries, count, 8 * wide, at + 8 * out, wide // LANES)  # type: ignore[call-arg]
+
+
+@compiled
+def weighted(m, w, weights, count, out):
+    """The sum of so many slopes with weights."""
+    at, wide = m.ctypes.data, w[WIDE]
+    summed(at + 8 * weights, at + 8 * w[K], count, 8 * wide, at + 8 * out, wide // LANES)  # type: ignore[call-arg]
 
 
 @compiled
@@ -128,11 +126,11 @@ def take(m, w, t, h):
         push(m, w, h)
     last = w[SLOPES] - 1
     for stage in range(1, last):
-        combine(m, w, stage, h)
+        combine(m, w, stage, h, w[CELLS] + 1)
         evaluate(m, w, t + m[w[C] + stage] * h, stage)
-    combine(m, w, last, h)
-    copy(m, w[CELLS] + 1, w[NEW], w[N])
+    combine(m, w, last, h, w[NEW])
     if w[LAST_TELLS]:
+        copy(m, w[NEW], w[CELLS] + 1, w[N])
         evaluate(m, w, t + h, last)
 
 
@@ -209,26 +207,20 @@ def close(m, w):
 
 
 @compiled
-def weighted(m, w, row, count, out):
-    """The sum of slopes with the weights that begin at `row`."""
-    for i in range(w[N]):
-        m[out + i] = along(m, row, w[K] + i, count, w[N])
-
-
-@compiled
 def error(m, w, h):
     """The estimated error of a step, as a part of what is allowed."""
     if w[IMPLICIT] != 0:
         return m[ESTIMATED]
-    n, y, new, k, slopes, row = w[N], w[Y], w[NEW], w[K], w[SLOPES], w[ERRORS]
+    n, y, new, found = w[N], w[Y], w[NEW], w[ESTIMATED_BY]
     if n == 0:
         return 0.0
-    first, second = 0.0, 0.0
+    for estimate in range(w[ESTIMATES]):
+        weighted(m, w, w[ERRORS] + estimate * w[SLOPES], w[SLOPES], found + estimate * w[WIDE])
+    first, second, best = 0.0, 0.0, found + (w[ESTIMATES] - 1) * w[WIDE]  # the estimate of higher order comes last
     for i in range(n):
         share = 1.0 / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))
-        first += (along(m, row + (w[ESTIMATES] - 1) * slopes, k + i, slopes, n) * share) ** 2
-        if w[ESTIMATES] > 1:  # the estimate of higher order comes last
-            second += (along(m, row, k + i, slopes, n) * share) ** 2
+        first += (m[best + i] * share) ** 2
+        second += (m[found + i] * share) ** 2
     if w[ESTIMATES] == 1:
         return h * math.sqrt(first / n)
     return h * first / math.sqrt((first + 0.01 * second) * n) if first != 0.0 else 0.0
@@ -238,12 +230,12 @@ def error(m, w, h):
 def strain(m, w, h):
     """h |lambda| for the eigenvalue that a step's last two slopes tell of, both at its end, at different states (Hairer
     and Wanner, IV.2)."""
-    n, last = w[N], w[SLOPES] - 1
-    turned, apart, row = 0.0, 0.0, w[A] + (last - 1) * w[ALL_SLOPES]
-    for i in range(n):
-        there = m[w[Y] + i] + h * along(m, row, w[K] + i, last - 1, n)
-        turned += (m[w[K] + last * n + i] - m[w[K] + (last - 1) * n + i]) ** 2
-        apart += (m[w[NEW] + i] - there) ** 2
+    there, end = w[SPOT], w[K] + (w[SLOPES] - 1) * w[WIDE]
+    turned, apart = 0.0, 0.0
+    combine(m, w, w[SLOPES] - 2, h, there)
+    for i in range(w[N]):
+        turned += (m[end + i] - m[end - w[WIDE] + i]) ** 2
+        apart += (m[w[NEW] + i] - m[there + i]) ** 2
     return h * math.sqrt(turned / apart) if apart > 0.0 else 0.0
 
 
@@ -251,21 +243,20 @@ def strain(m, w, h):
 def interpolate(m, w, t, h):
     """The polynomial of the step just taken, less y, over h; some methods take more slopes for it."""
     for stage in range(w[SLOPES], w[ALL_SLOPES]):
-        combine(m, w, stage, h)
+        combine(m, w, stage, h, w[CELLS] + 1)
         evaluate(m, w, t + m[w[C] + stage] * h, stage)
     for power in range(w[POWERS]):
-        weighted(m, w, w[DENSE] + power * w[ALL_SLOPES], w[ALL_SLOPES], w[POLYNOMIAL] + power * w[N])
+        weighted(m, w, w[DENSE] + power * w[ALL_SLOPES], w[ALL_SLOPES], w[POLYNOMIAL] + power * w[WIDE])
 
 
 @compiled
 def between(m, w, h, theta):
     """The state at a part theta of the step, into spot."""
-    n, y, spot, polynomial = w[N], w[Y], w[SPOT], w[POLYNOMIAL]
-    for i in range(n):
-        total = 0.0
-        for power in range(w[POWERS] - 1, -1, -1):
-            total = (total + m[polynomial + power * n + i]) * theta
-        m[spot + i] = m[y + i] + h * total
+    power = 1.0
+    for k in range(w[POWERS]):
+        power *= theta
+        m[w[THETAS] + k] = power
+    advance_by(m, w, h, w[THETAS], w[POLYNOMIAL], w[POWERS], w[SPOT])
 
 
 @compiled
@@ -285,7 +276,7 @@ def first_step(m, w, until):
         m[cells + i] = m[y + i] + h * m[k + i]
     evaluate(m, w, t + h, 1)
     for i in range(n):
-        change += ((m[k + n + i] - m[k + i]) / (m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i]))) ** 2
+        change += ((m[k + w[WIDE] + i] - m[k + i]) / (m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i]))) ** 2
     steepest = max(slope, math.sqrt(change / n) / h)
     other = max(1e-6, h * 1e-3) if steepest <= 1e-15 else (0.01 / steepest) ** m[EXPONENT]
     return min(100 * h, other, until - t)
