@@ -17,6 +17,7 @@ from benchmarks import (
     evaluations,
     loops,
     many,
+    rollouts,
     simulation,
     starting,
     trees,
@@ -48,6 +49,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
         "forward": lambda: evaluations.forward(cases, rounds),
         "inverse": lambda: evaluations.inverse(cases, rounds),
         "batches": lambda: batches.batches(cases, rounds),
+        "rollouts": lambda: rollouts.rollouts(cases, rounds),
         "building": lambda: building.building(cases),
     }
     return found | {name: lambda part=part: _by_itself(part) for name, part in KEMPE.items()}

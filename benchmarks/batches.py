@@ -2,9 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -22,7 +20,7 @@ FUNCTIONS = {"forward_dynamics": pin.abaInParallel, "generalized_forces": pin.rn
 
 
 def batches(cases: Iterable[Case], rounds: int) -> Iterator[Row]:
-    """A state's share of a call from Python with many states, into arrays that are there."""
+    """A state's share of a call from Python with many states."""
     for case in cases:
         model = case.model
         if case.closed or model.nv > LARGEST:
@@ -32,29 +30,17 @@ def batches(cases: Iterable[Case], rounds: int) -> Iterator[Row]:
         q, v, x = rng.normal(size=(3, STATES, model.nv))
         columns = [np.asfortranarray(each.T) for each in (q, v, x)]
         for name, theirs in FUNCTIONS.items():
-            out, found = np.empty((STATES, model.nv)), np.empty((model.nv, STATES), order="F")
+            found = np.empty((model.nv, STATES), order="F")
             actions = {}
             for threads in THREADS:
                 pool = pin.ModelPool(peer, threads)
-                actions[f"Kempe, {threads}"] = called(_ours(model.kernel(name), (q, v, x), out, threads))
+                ours = model.batch(threads)
+                function = ours.forward_dynamics if name == "forward_dynamics" else ours.generalized_forces
+                actions[f"Kempe, {threads}"] = called(partial(function, q, v, x))
                 actions[f"pin, {threads}"] = called(partial(theirs, threads, pool, *columns, found))
             times = {key: Times(x.rounds / STATES) for key, x in measure(actions, rounds, time.perf_counter).items()}
-            off = np.abs(out - found.T).max() / np.abs(found).max()
+            off = np.abs(function(q, v, x) - found.T).max() / np.abs(found).max()
             yield from _rows(case, name, theirs.__name__, times, off)
-
-
-def _ours(kernel, given, out: np.ndarray, threads: int):
-    """All states in one call, or as many shares as threads; the call gives Python's lock back."""
-    if threads == 1:
-        return lambda: kernel(*given, out=out)
-    pool = ThreadPoolExecutor(threads)
-    edges = [STATES * k // threads for k in range(threads + 1)]
-    parts = [slice(*pair) for pair in pairwise(edges)]
-
-    def call():
-        list(pool.map(lambda part: kernel(*(x[part] for x in given), out=out[part]), parts))
-
-    return call
 
 
 def _rows(case: Case, name: str, theirs: str, times: dict[str, Times], off: float) -> Iterator[Row]:

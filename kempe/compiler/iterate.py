@@ -14,7 +14,7 @@ import numpy as np
 
 from kempe.compiler import arguments, native
 from kempe.compiler.gate import CACHE_LINE, gate
-from kempe.compiler.kernel import load
+from kempe.compiler.kernel import effort, load
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Port, Program
 from kempe.compiler.targets import iterate
@@ -33,6 +33,10 @@ class Iteration:
                 raise ProgramError(f"{program.name!r} gives {source}, which cannot be its {target} the next time")
         if len(program.outputs) > len(program.inputs):
             raise ProgramError(f"{program.name!r} gives more than it takes, and cannot go on with that")
+
+    @cached_property
+    def _effort(self) -> int:
+        return effort(self.program)
 
     @cached_property
     def _code(self) -> native.Code:
@@ -70,7 +74,7 @@ class Iteration:
             own = [x[first:last] if len(x) > 1 else x for x in (*flat, *outputs)]
             gate().invoke(numbers, np.empty(workspace), *own)
 
-        spread(count, native.host().lanes, threads, some)
+        spread(count, native.host().lanes, threads, rows * every * self._effort, some)
         return [x.reshape(count, rows, *port.shape) for x, port in zip(outputs, self.program.outputs, strict=True)]
 
 

@@ -37,7 +37,7 @@ _loading = threading.Lock()
 ELEMENTARY_EFFORT = 60  # what a sine takes, in simple operations
 
 
-def _effort(program: Program) -> int:
+def effort(program: Program) -> int:
     """About how many simple operations one evaluation takes, copying in and out included."""
     slow = [ELEMENTARY_EFFORT * int(np.isin(block.code[:, 0], list(ELEMENTARY)).sum()) for block in program.blocks]
     runs = sum(call.repeat * (len(program.blocks[call.block]) + slow[call.block]) for call in program.calls)
@@ -61,6 +61,7 @@ class Kernel:
     address: where `void kempe(const double *const *inputs, double *const *outputs, double *work)` begins, for
         other compiled code; it stays good as long as this kernel lives.
     workspace: how many doubles `work` must hold; 0 when it may be null.
+    effort: about how many operations one evaluation takes.
     enter(*inputs, *outputs): one state, without a detour: 0, or the position, from 1 on, of the first argument that is
         not of just the right kind, and then nothing was done.
     """
@@ -71,11 +72,11 @@ class Kernel:
                 f"a kernel is made of a Program, not {type(program).__name__}; trace the function first"
             )
         self.program = program
-        self._effort = _effort(program)
+        self.effort = effort(program)
         self._scalar = load(program, cpu, lambda: cpu.emit(self.prepared))
         self.address: int = self._scalar.address(cpu.SYMBOL)
         self.workspace: int = self._scalar.number(cpu.WORKSPACE)
-        release = self._effort >= WORTH_RELEASING
+        release = self.effort >= WORTH_RELEASING
         self.enter = gate().enter(table(self.address, program.inputs, program.outputs, self.workspace, release))
         self._takes = len(program.inputs)
         self._shapes = tuple(port.shape for port in program.outputs)
@@ -175,7 +176,7 @@ class Kernel:
                 written.append(flat)
         shared = [x.ndim == len(port.shape) for x, port in zip(given.inputs, ports_in, strict=True)]
         steps = map(arguments.strides, (*inputs, *written), (*shared, *[False] * len(written)))
-        head = (self.batch_address, count, len(inputs), count * self._effort >= WORTH_RELEASING)
+        head = (self.batch_address, count, len(inputs), count * self.effort >= WORTH_RELEASING)
         numbers = np.array((*head, *chain.from_iterable(steps)), dtype=np.int64)
         work = np.empty(self.batch_workspace + CACHE_LINE // 8)
         gate().invoke(numbers, work, *inputs, *written)

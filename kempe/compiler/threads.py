@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
-LEAST = 4  # vectors that are worth a thread of their own
+WORTH = 1_000_000  # operations that are worth a thread of their own: handing them over takes tens of microseconds
 
 
 def cores() -> int:
@@ -13,11 +13,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(count: int, lanes: int, threads: int | None, work: Callable[[int, int], None]) -> None:
+def spread(count: int, lanes: int, threads: int | None, effort: int, work: Callable[[int, int], None]) -> None:
     """Calls work(first, last) for parts of range(count) that begin with a whole vector, one on each thread; all cores
-    where their number is not given."""
+    where their number is not given. effort: operations for each of them."""
     vectors = -(-count // lanes)
-    parts = max(1, min(threads or cores(), vectors // LEAST))
+    parts = max(1, min(threads or cores(), vectors, count * effort // WORTH))
     ends = [min(count, lanes * (vectors * k // parts)) for k in range(parts + 1)]
     if parts == 1:
         work(0, count)

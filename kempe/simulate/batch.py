@@ -9,7 +9,7 @@ for bit however many threads there are.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,15 +49,19 @@ class Batch:
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
         """vdot (n, nv); all else as for `Model.forward_dynamics`."""
         tau = np.zeros(self.model.nu) if tau is None else efforts(self.model, tau) if isinstance(tau, dict) else tau
-        return self._each(lambda q, v, tau, p: self.model.forward_dynamics(q, v, tau, p, check), q, v, tau, p)
+        return self._each("forward_dynamics", {"check": check}, q, v, tau, p)
 
     def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray:
         """Efforts (n, nu) of the actuated freedoms; all else as for `Model.inverse_dynamics`."""
         options = {"weights": weights, "bounds": bounds, "check": check}
-        return self._each(lambda q, v, a, p: self.model.inverse_dynamics(q, v, a, p, **options), q, v, a, p)
+        return self._each("inverse_dynamics", options, q, v, a, p)
 
-    def _each(self, function: Callable[..., np.ndarray], q, v, third, p) -> np.ndarray:
-        """A function of states, a part of them on each thread."""
+    def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
+        """Efforts (n, nv) along every freedom, as `Model.generalized_forces` gives them."""
+        return self._each("generalized_forces", {}, q, v, a, p)
+
+    def _each(self, name: str, options: dict, q, v, third, p) -> np.ndarray:
+        """A function of the model, a part of the states on each thread."""
         q, v, third = (np.asarray(x, dtype=float) for x in (q, v, third))
         if q.ndim != 2 or v.ndim != 2 or len(q) != len(v):
             raise StateError(
@@ -68,11 +72,11 @@ class Batch:
 
         def some(first: int, last: int) -> None:
             own = [x[first:last] if x is not None and x.ndim == 2 else x for x in (third, p)]
-            found[first] = function(q[first:last], v[first:last], *own)
+            found[first] = getattr(self.model, name)(q[first:last], v[first:last], *own, **options)
 
-        if self.model.topology.constrained:
-            self.model.choice  # noqa: B018 (found once, not by every thread)
-        spread(len(q), host().lanes, self.threads, some)
+        # Compiled once, not by every thread.
+        kernel = self.model.kernel("forward_dynamics" if name == "forward_dynamics" else "generalized_forces")
+        spread(len(q), host().lanes, self.threads, kernel.effort, some)
         return np.concatenate([found[first] for first in sorted(found)])
 
     # ---- rollouts --------------------------------------------------------------------------------------

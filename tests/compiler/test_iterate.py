@@ -46,7 +46,7 @@ def _by_kernel(program, q, v, u, p, rows, every):
 
 @pytest.mark.parametrize("program", [STEP, _composed()], ids=["a block", "calls"])
 @pytest.mark.parametrize("count", [1, 7, 8, 100])
-def test_iterations_are_repeated_calls(program, count):
+def test_iterations_are_repeated_calls(program, count, monkeypatch):
     rng = np.random.default_rng(count)
     q, v, p = rng.normal(size=(count, 2)), rng.normal(size=count), rng.normal(size=count)
     each, held, shared = rng.normal(size=(count, 6, 2)), rng.normal(size=(count, 2)), rng.normal(size=(1, 6, 2))
@@ -58,6 +58,7 @@ def test_iterations_are_repeated_calls(program, count):
     ):
         wanted = _by_kernel(program, q, v, at, lambda i: p[i], 3, 2)
         for threads in (1, 2, 3):
+            monkeypatch.setattr("kempe.compiler.threads.WORTH", 1)
             found = Iteration(program)((q, v), (u, p), rows=3, every=2, threads=threads)
             for x, y in zip(found, wanted, strict=True):
                 np.testing.assert_array_equal(x, y)
@@ -76,10 +77,13 @@ def test_what_cannot_be_fed_back_is_refused():
 @pytest.mark.parametrize("threads", [1, 2, 3, 16])
 def test_parts_are_whole_vectors_and_all_there_is(count, threads):
     parts = []
-    spread(count, 8, threads, lambda first, last: parts.append((first, last)))
+    spread(count, 8, threads, 10**6, lambda first, last: parts.append((first, last)))
     assert sorted(k for first, last in parts for k in range(first, last)) == list(range(count))
     assert all(first % 8 == 0 for first, _ in parts)
     assert len(parts) <= threads
+    parts.clear()
+    spread(count, 8, threads, 1, lambda first, last: parts.append((first, last)))
+    assert parts == [(0, count)]  # no thread is worth so little
 
 
 def test_what_goes_wrong_in_a_thread_is_told():
@@ -88,4 +92,4 @@ def test_what_goes_wrong_in_a_thread_is_told():
             raise ValueError("not here")
 
     with pytest.raises(ValueError, match="not here"):
-        spread(1000, 8, 4, work)
+        spread(1000, 8, 4, 10**6, work)

@@ -17,6 +17,12 @@ from tests.simulate.mechanisms import mixed_tree, slider
 DEG = np.pi / 180
 
 
+@pytest.fixture(autouse=True)
+def _threads_are_worth_it(monkeypatch):
+    """However little there is to do: several threads are what these tests are about."""
+    monkeypatch.setattr("kempe.compiler.threads.WORTH", 1)
+
+
 @cache
 def model_of(name: str, formulation: str = "auto") -> Model:
     return ENTRIES[name].build().compile(formulation)
