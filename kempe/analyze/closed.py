@@ -35,7 +35,7 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
         # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
         fit = np.minimum(fit, model.call("reduction", q, p=p)[1])
         fit = np.where(np.isfinite(vdot).all(axis=-1), fit, 0.0)
-    if (fit if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # np.min would take twice as long as all the rest
+    if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own ways take as long as all the rest
         return vdot
     if vdot.ndim == 1:
         return numeric(model, q, v, tau, p, SINGULAR)
@@ -223,8 +223,10 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
 
 def check_closed(model: Model, q, v, p=None) -> None:
     """Refuses states whose loops are open, or open as they move."""
-    if not model.in_blocks and model.call("opening", q, v, p=p).max(initial=0.0) <= OPEN:
-        return
+    if not model.in_blocks:
+        opening = model.call("opening", q, v, p=p)
+        if (float(opening) if opening.ndim == 0 else opening.max(initial=0.0)) <= OPEN:
+            return
     phi = np.abs(model.residual(q, p=p))
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)

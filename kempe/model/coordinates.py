@@ -68,6 +68,7 @@ class Coordinates:
         )
         self.nq, self.nv, self.nu = len(self.q_names), len(self.v_names), len(self.u_names)
         self.fully_driven = self.nu == self.nv
+        self._constrained = topology.constrained
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -184,6 +185,10 @@ class Coordinates:
         """Efforts along all freedoms, from those of the actuated ones."""
         if tau is None:
             return np.zeros(self.nv)
+        if type(tau) is np.ndarray and tau.shape == (self.nu,):  # the common case, kept short
+            full = np.zeros(self.nv)
+            full[self.driven] = tau
+            return full
         if self.fully_driven and not isinstance(tau, Mapping):
             return tau
         given = self.efforts(tau) if isinstance(tau, Mapping) else np.asarray(tau, dtype=float)

@@ -1,7 +1,7 @@
 """What a model knows of its dynamics: forward and inverse, inertia, energies, reactions; of trees and closed loops."""
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -75,11 +75,16 @@ class Dynamics(Loops, ABC):
             return self._into(out, q, v, tau, p, check)
         if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
             tau = self.spread(tau)
-        if not self.topology.constrained:
+        if not self._constrained:
             return self.call("forward_dynamics", q, v, tau, p=p)
+        return self._closed_forward(self, q, v, tau, p, check)
+
+    @cached_property
+    def _closed_forward(self) -> Callable[..., np.ndarray]:
+        """Imported when it is first needed, and not looked up in every call."""
         from kempe.analyze.closed import forward
 
-        return forward(self, q, v, tau, p, check)  # type: ignore[arg-type]
+        return forward
 
     def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
         """Forward dynamics written to `out`: one call of native code, which tells whether it can be trusted too."""
