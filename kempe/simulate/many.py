@@ -115,8 +115,8 @@ class Many:
         """q, v, z after some steps, of one mechanism or many (without and with an axis of their own)."""
         if len(self._choices) == 1:  # one call of native code, for what is nearly always so
             compiled, sizes = self._strides(steps)
-            *found, fit, gap = compiled(*start, w, self._p, sizes)
-            if not self.model.topology.constrained or (fit.min() > WEAK and gap.max() <= self._closed):
+            *found, fit, left = compiled(*start, w, self._p, sizes)
+            if not self.model.topology.constrained or (fit.min() > WEAK and left.max() <= self._closed):
                 return found
         if start[0].ndim:
             return self.advance(start, w, every=steps).last[1:]
@@ -177,8 +177,9 @@ class Many:
         t, q, v, z, fit, gap = by.iteration(state, given, way.rows, way.every, self._threads)
         if by.finish is not None:
             each = np.repeat(way.p, way.rows, axis=0) if way.p.ndim == 2 else way.p
-            closed, moving, _ = by.finish(*(x.reshape(len(t) * way.rows, -1) for x in (q, v)), each)
+            closed, moving, _, opened = by.finish(*(x.reshape(len(t) * way.rows, -1) for x in (q, v)), each)
             q, v = closed.reshape(q.shape), moving.reshape(len(t), way.rows, -1)
+            gap[:, -1] = np.maximum(gap[:, -1], opened.reshape(gap.shape).max(axis=1))
         return Moved(t, q, v, z, fit[:, -1], gap[:, -1])
 
     # ---- by others where it is weak --------------------------------------------------------------------

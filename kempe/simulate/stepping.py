@@ -44,8 +44,9 @@ class Step:
     """A step as native code, over the state (t, q, y, z, fit, gap) and (w, p, c), which are as `System` has them.
 
     fit: the least fitness of generalized coordinates so far, negative where they have passed a pose they are not fit
-    for; gap: the largest residual of loops so far. independent: the velocities that y are, None where they are all.
-    finish(q, y, p) -> q, v on the loops, and the residual left; None where they are there already.
+    for; gap: the largest residual of loops so far, where steps began. independent: the velocities that y are, None
+    where they are all.
+    finish(q, y, p) -> q, v on the loops, the residual left, and what it was; None where they are there already.
     """
 
     iteration: Iteration
@@ -74,7 +75,8 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
 
 
 def stride(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
-    """Several steps in one call, remembered likewise: (t, q, v, z, w, p, c) -> q, v on the loops, z, fit, gap."""
+    """Several steps in one call, remembered likewise: (t, q, v, z, w, p, c) -> q, v on the loops, z, fit, and the
+    residual left."""
     known, key = model.compiled.setdefault("strides", {}), (setting, choice, method.name, h, repeats)
     if key not in known:
         by = step(model, setting, choice, method, h, settled=False)
@@ -86,9 +88,10 @@ def stride(model: Model, setting: Setting, choice: Choice | None, method: Method
         state = [t, q, y, z, composer.constant(np.array(1.0)), composer.constant(np.array(0.0))]
         for _ in range(repeats):
             state = composer.call(by.iteration.program, *state, *given)
-        _, q, y, z, fit, gap = state
-        q, v = (q, y) if by.finish is None else composer.call(by.finish.program, q, y, given[GIVEN.index("p")])[:2]
-        for name, part in zip(("q", "v", "z", "fit", "gap"), (q, v, z, fit, gap), strict=True):
+        _, q, v, z, fit, left = state
+        if by.finish is not None:
+            q, v, left, _ = composer.call(by.finish.program, q, v, given[GIVEN.index("p")])
+        for name, part in zip(("q", "v", "z", "fit", "left"), (q, v, z, fit, left), strict=True):
             composer.output(name, part)
         known[key] = Kernel(composer.program())
     return known[key]
@@ -255,10 +258,11 @@ def _finish(model: Model, equations: Equations) -> Program:
 
     def finish(q, y, p):
         closed, moving, left = _closed(model, equations, q, y, p)
-        return {"q": to_sx(closed), "v": to_sx(moving), "left": left}
+        opened = largest(loops.phi(equations.tree(from_sx(p)), from_sx(q), equations.closure_size))
+        return {"q": to_sx(closed), "v": to_sx(moving), "left": left, "opened": opened}
 
     shapes = {"q": model.nq, "y": len(equations.choice.independent), "p": len(model.p)}
-    return trace(finish, shapes, {"left": ()}, name="finish")
+    return trace(finish, shapes, {"left": (), "opened": ()}, name="finish")
 
 
 # ---- of the whole state ----------------------------------------------------------------------------------

@@ -187,6 +187,7 @@ def test_coarse_steps_are_closed_one_by_one():
     state = model.assemble({"A": 1.0}, near={"D": 1.2}, rates={"A": 30.0})
     loose = model.batch().rollout([state], 4e-3, 50, closed=1.0)
     assert loose.gap[0] > 1e-6
+    assert model.batch().rollout([state], 4e-3, 1, closed=1.0).gap[0] > 1e-8  # of the last step too
     found = model.batch().rollout([state], 4e-3, 50)
     assert found.gap[0] < 1e-12
     run = model.simulate(state, 0.2, tolerance=1e-12, output=0.2)
