@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import (
+    accounting,
     agreement,
     batches,
     building,
@@ -37,6 +38,7 @@ KEMPE = {  # by itself
     "closed": closed,
     "many": many,
     "counts": counts,
+    "accounting": accounting,
 }
 
 

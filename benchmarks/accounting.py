@@ -1,9 +1,9 @@
 """Where the time of compiled programs goes: operations, what the core could do at best, and what it does.
 
-`python -m benchmarks.accounting` prints it. Of forward dynamics at one state, and of a batch, a state in every lane:
+`python -m benchmarks --only accounting` prints it. Of forward dynamics, what the program has of each kind of operation,
+a fused one counted once and sines not yet written out; and at one state, and of a batch, a state in every lane:
 
-- instructions of arithmetic after sines are written out, and those of the code that comes of them, with what goes to
-  the stack and back;
+- instructions of the code that comes of it, those of arithmetic among them, and what goes to the stack and back;
 - the chain: what the longest chain of operations takes, each waiting for the one before;
 - the pipes: what all arithmetic takes where two pipes multiply and two add, each 256 bits wide;
 - moving: what all instructions take, six at a time, or all loads and stores, whichever is more;
@@ -23,7 +23,8 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.compiler import STATES, Row
+from benchmarks.compiler import STATES
+from benchmarks.rows import Row
 from benchmarks.timing import CompiledBatch, interleaved
 from kempe.compiler import native
 from kempe.compiler.clock import CompiledLoop
@@ -38,24 +39,33 @@ from kempe.mechanism.mechanism import Mechanism
 
 GALLERY = ("four-bar", "five-bar", "3-rrr", "stewart", "andrews-squeezer", "puma")
 ADDS = 3  # cycles of an addition, by which the clock is found
+FUSED = (Op.FMA, Op.FMS, Op.FNMA)
 LATENCY = dict.fromkeys(Op, 1) | {
     **dict.fromkeys((Op.ADD, Op.SUB, Op.MUL, Op.FLOOR, Op.LT, Op.LE, Op.EQ), 3),
-    **dict.fromkeys((Op.FMA, Op.FMS, Op.FNMA), 4),
+    **dict.fromkeys(FUSED, 4),
     **dict.fromkeys((Op.MIN, Op.MAX, Op.SELECT), 2),
     Op.DIV: 13,
     Op.SQRT: 21,
     Op.CONST: 0,
 }
-MULTIPLIED = (Op.MUL, Op.FMA, Op.FMS, Op.FNMA)
+KINDS = {
+    "multiplications": (Op.MUL,),
+    "additions": (Op.ADD, Op.SUB),
+    "fused": FUSED,
+    "divisions": (Op.DIV,),
+    "sines and cosines": (Op.SIN, Op.COS),
+}
+MULTIPLIED = (Op.MUL, *FUSED)
 ADDED = (Op.ADD, Op.SUB, Op.FLOOR, Op.LT, Op.LE, Op.EQ, Op.MIN, Op.MAX)
 DIVIDED = {Op.DIV: 5, Op.SQRT: 8}  # cycles until the next one may begin, two lanes at a time
 DISPATCHED = 6
+RUN = "run"  # the function that a batch calls for a tile of states
 ARITHMETIC = re.compile(r"v(add|sub|mul|div|sqrt|fn?m(add|sub)|min|max|and|xor|or|cmp|ucomi|blend|round|rndscale|tern)")
 
 
 @dataclass(frozen=True)
 class Code:
-    """Instructions of one function: all, arithmetic, loads, stores, and of those the ones from and to the stack."""
+    """Instructions of functions: all, arithmetic, loads, stores, and of those the ones from and to the stack."""
 
     instructions: int
     arithmetic: int
@@ -65,11 +75,12 @@ class Code:
     spills: int
 
 
-def disassembled(text: str, symbol: str) -> Code:
-    """What the host's code for an LLVM module has in one of its functions."""
-    body = native.assembly(text).split(f"\n{symbol}:", 1)[1].split(".Lfunc_end", 1)[0]
+def disassembled(text: str, *symbols: str) -> Code:
+    """What the host's code for an LLVM module has in these of its functions, all together."""
+    listing = native.assembly(text)
+    bodies = (listing.split(f"\n{symbol}:", 1)[1].split(".Lfunc_end", 1)[0] for symbol in symbols)
     found: Counter[str] = Counter()
-    for line in (line.strip() for line in body.splitlines()):
+    for line in (line.strip() for body in bodies for line in body.splitlines()):
         said = re.match(r"([a-z][a-z0-9]+)\s*(.*)", line)
         if said is None:
             continue
@@ -83,6 +94,22 @@ def disassembled(text: str, symbol: str) -> Code:
             found["stores" if writes else "loads"] += 1
             found["spills" if writes else "reloads"] += on_stack
     return Code(*(found[key] for key in ("all", "arithmetic", "loads", "stores", "reloads", "spills")))
+
+
+def operations(program: Program) -> Counter[Op]:
+    """How often a program carries out each operation, over all calls."""
+    found: Counter[Op] = Counter()
+    for call in program.calls:
+        for op in program.blocks[call.block].code[:, 0].tolist():
+            found[Op(op)] += call.repeat
+    return found
+
+
+def kinds(program: Program) -> dict[str, int]:
+    """The same by kind; the rest are square roots, signs, comparisons and choices."""
+    each = operations(program)
+    found = {kind: sum(each[op] for op in ops) for kind, ops in KINDS.items()}
+    return found | {"others": each.total() - each[Op.CONST] - sum(found.values())}
 
 
 def chain(program: Program) -> int:
@@ -101,7 +128,7 @@ def chain(program: Program) -> int:
 
 def pipes(program: Program, lanes: int) -> float:
     """Cycles that all arithmetic of a prepared program takes at best, for all lanes together."""
-    each = Counter(Op(op) for call in program.calls for op in program.blocks[call.block].code[:, 0].tolist())
+    each = operations(program)
     passes = max(1.0, lanes / 4)
     busy = [sum(each[op] for op in ops) * passes / 2 for ops in (MULTIPLIED, ADDED)]
     return max(*busy, sum(each[op] * cycles * max(1.0, lanes / 2) for op, cycles in DIVIDED.items()))
@@ -138,7 +165,7 @@ def mechanisms() -> dict[str, Mechanism]:
 
 def accounts() -> list[Row]:
     """For every program: bounds and measured times."""
-    head = "operations; instructions (arithmetic, spills + reloads); at best: chain, pipes, moving; measured; of peak"
+    head = "instructions (arithmetic, spills + reloads); at best: chain, pipes, moving; measured; of peak"
     rows = [Row("forward dynamics [ns a state]", head)]
     rng = np.random.default_rng(0)
     for name, mechanism in mechanisms().items():
@@ -146,6 +173,8 @@ def accounts() -> list[Row]:
             warnings.simplefilter("ignore")  # of the mechanism; they are in `kempe info`
             kernel = Kernel(mechanism.compile().program("forward_dynamics"))
         program, lanes = kernel.prepared, kernel.lanes
+        by_kind = ", ".join(f"{number} {kind}" for kind, number in kinds(kernel.program).items())
+        rows.append(Row(f"  {name}", f"{count(kernel.program).total} operations: {by_kind}"))
         states = [rng.uniform(-1, 1, (STATES, *port.shape)) for port in program.inputs]
         results = [np.empty((STATES, *port.shape)) for port in program.outputs]
         spent = interleaved(
@@ -158,19 +187,23 @@ def accounts() -> list[Row]:
         )
         cycle = spent["clock"] / (100_000 * ADDS)
         ways = {
-            "one state": (cpu.emit(program), cpu.SYMBOL, 1, spent["one"]),
-            f"a batch, {lanes} lanes": (batch.emit(program, lanes), batch.SYMBOL, lanes, spent["batch"]),
+            "one state": (disassembled(cpu.emit(program), cpu.SYMBOL), 1, spent["one"]),
+            f"a batch, {lanes} lanes": (
+                disassembled(batch.emit(program, lanes), batch.SYMBOL, RUN),
+                lanes,
+                spent["batch"],
+            ),
         }
-        for way, (text, symbol, wide, seconds) in ways.items():
-            code, took = disassembled(text, symbol), seconds / STATES * 1e9
+        for way, (code, wide, seconds) in ways.items():
+            took = seconds / STATES * 1e9
             each = {"chain": chain(program), "pipes": pipes(program, wide), "moving": moving(code, wide)}
             best = {key: cycles * cycle * 1e9 / wide for key, cycles in each.items()}
             nearest = min(best, key=lambda key: abs(best[key] - took))
             rows.append(
                 Row(
-                    f"  {name}, {way}",
-                    f"{count(kernel.program).total}; {code.instructions} ({code.arithmetic}, {code.spills} + "
-                    f"{code.reloads}); {', '.join(f'{x:.1f}' for x in best.values())}; {took:.1f} "
+                    f"    {way}",
+                    f"{code.instructions} ({code.arithmetic}, {code.spills} + {code.reloads}); "
+                    f"{', '.join(f'{x:.1f}' for x in best.values())}; {took:.1f} "
                     f"(nearest: {nearest}); {best['pipes'] / took:.0%}",
                 )
             )
@@ -178,7 +211,3 @@ def accounts() -> list[Row]:
 
 
 SECTIONS = (accounts,)
-
-if __name__ == "__main__":
-    for row in accounts():
-        print(f"{row.what:32s} {row.measured}")
