@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.dynamics import kinematics, loops, partition, recursions
+from kempe.dynamics.level import level
 from kempe.dynamics.tree import Tree
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import Vector, array, dot, from_sx, symbols, to_sx, zeros
@@ -82,10 +83,11 @@ def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, r
     on."""
     sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
     held = symbols("lam", len(rows))
-    frames = kinematics.frames(tree, sq, sv)
-    jacobian = loops.jacobian(tree, sq, frames, size)[rows]
-    up = -tree.gravity
-    gamma = loops.bias(tree, frames, loops.coasting(tree, sq, sv, up), up, size)[rows]
+    moving = level(tree, sq)  # as `partition` has them: beside the loops it matters which axes rows are in
+    frames = kinematics.frames(moving, sq, sv)
+    jacobian = loops.jacobian(moving, sq, frames, size)[rows]
+    up = -moving.gravity
+    gamma = loops.bias(moving, frames, loops.coasting(moving, sq, sv, up), up, size)[rows]
     r1 = eq.inverse(tree, sq, sv, sa) - array(dot(column, held) for column in jacobian.T)
     r2 = array(dot(row, sa) for row in jacobian) - gamma
     old, new = (sq, sv, sa, held), (q, v, a, lam)
