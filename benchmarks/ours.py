@@ -51,7 +51,7 @@ class Ours:
         out = np.empty(self.model.nv)
         if self.name != "forward_dynamics":
             return partial(self.kernel, self.q, self.v, self.x, out=out)
-        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven], out=out)
+        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven], check=False, out=out)
 
     def plain(self) -> Callable[[], object]:
         """As anyone would write it; whether loops are closed is left unchecked, as others leave it."""

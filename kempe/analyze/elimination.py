@@ -33,11 +33,13 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
 
 
 def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz)."""
+    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz); fewer than there
+    are columns, where nothing is left to divide by, as at a singular pose."""
     if not matrix.shape[1]:  # loops that nothing can open have no rows that matter
         return [], []
-    left = _Left(matrix)
-    taken = [left.take(*left.best()) for _ in range(matrix.shape[1])]
+    left, taken = _Left(matrix), []
+    while len(taken) < matrix.shape[1] and np.isfinite(left.fill).any():
+        taken.append(left.take(*left.best()))
     return [row for row, _ in taken], [column for _, column in taken]
 
 
