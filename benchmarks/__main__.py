@@ -18,17 +18,20 @@ from benchmarks import (
     evaluations,
     loops,
     many,
+    precision,
     rollouts,
     simulation,
     starting,
     trees,
 )
 from benchmarks.mechanisms import CASES, QUICK
+from benchmarks.motions import MOTIONS
 from benchmarks.peers import peers_of, versions
 from benchmarks.report import Report, header, show, write
 from benchmarks.rows import Row
 
 ROUNDS, FEW = 51, 15  # repetitions that take turns
+RUNS, FEW_RUNS = (11, 0.3), (5, 0.1)  # those of runs, and seconds that a setting may take for them
 KEMPE = {  # by itself
     "compiler": compiler,
     "starting": starting,
@@ -45,6 +48,7 @@ KEMPE = {  # by itself
 def sections(quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
     """What is measured, by name: beside peers first, then Kempe by itself, which a quick run leaves out."""
     cases = [case for case in CASES.values() if not quick or case.name in QUICK]
+    motions = [motion for motion in MOTIONS.values() if not quick or motion.name in QUICK]
     rounds = FEW if quick else ROUNDS
     found = {
         "agreement": lambda: agreement.agreement(cases),
@@ -52,6 +56,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
         "inverse": lambda: evaluations.inverse(cases, rounds),
         "batches": lambda: batches.batches(cases, rounds),
         "rollouts": lambda: rollouts.rollouts(cases, rounds),
+        "precision": lambda: precision.precision(motions, *(FEW_RUNS if quick else RUNS)),
         "building": lambda: building.building(cases),
     }
     return found | {name: lambda part=part: _by_itself(part) for name, part in KEMPE.items()}

@@ -1,15 +1,12 @@
-"""Runs of closed loops: a free fall beside Pinocchio in SciPy, a figure on a swing, new coordinates, motions."""
+"""Runs of closed loops: a figure on a swing, new coordinates, motions."""
 
 import time
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from benchmarks.compiler import STATES, fresh_cache
-from benchmarks.peers import describe
-from benchmarks.peers.pinocchio import Pinocchio
 from benchmarks.rows import Row
 from benchmarks.timing import interleaved
 from kempe.analyze.choosing import fitness
@@ -17,7 +14,6 @@ from kempe.analyze.kinematics import Way
 from kempe.compiler.clock import CompiledLoop
 from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
-from kempe.gallery.loops import four_bar
 from kempe.gallery.paper3_runs import SHORTEST, held, kept, swings
 from kempe.gallery.swing import hanging
 from kempe.model.model import Model
@@ -28,62 +24,6 @@ from kempe.simulate.switches import Switch
 from kempe.simulate.system import Setting, system
 
 LONGEST = 15.0  # us, forward dynamics of the figure on a swing
-FALL, TOLERANCE, RUNS = 5.0, 1e-8, 20
-
-
-def _called(action, count: int):
-    return lambda: [action() for _ in range(count)]
-
-
-def falling() -> list[Row]:
-    """The four-bar from rest, the same method and tolerance in SciPy around Pinocchio, which does not close loops
-    again as it goes."""
-    model = four_bar().compile()
-    state = model.assemble({"A": np.pi / 2}, near={"D": 1.2})
-    peer = Pinocchio(describe(model))
-    zero, n = np.zeros(model.nv), model.nv
-    start = np.concatenate([peer.order.q(state.q), zero])
-    grid = np.linspace(0.0, FALL, 501)
-
-    def right_hand_side(t, y):
-        return np.concatenate([y[n:], peer.solve(y[:n], y[n:], zero)])
-
-    def theirs(tolerance=TOLERANCE):
-        return solve_ivp(right_hand_side, (0.0, FALL), start, "DOP853", grid, rtol=tolerance, atol=tolerance)
-
-    ours = partial(model.simulate, state, FALL, tolerance=TOLERANCE, output=grid)
-    run, reference = ours(), theirs()
-    exact = model.simulate(state, FALL, tolerance=1e-12, output=grid)
-    error = np.abs(run.q - exact.q).max()
-
-    def turned(found) -> np.ndarray:
-        return np.array([peer.order.q_back(q) for q in found.y[:n].T])
-
-    def off(found) -> float:
-        return float(np.abs(turned(found) - exact.q).max())
-
-    as_exact = next(x for x in 10.0 ** -np.arange(8.0, 13.5, 0.5) if off(theirs(x)) <= error or x < 1e-12)
-    # As many of ours as take about as long: caches are as warm for the one as for the other.
-    actions = {"kempe": _called(ours, RUNS), "pin": theirs, "as exact": partial(theirs, as_exact)}
-    spent = interleaved(actions, repeat=9)
-    spent["kempe"] /= RUNS
-    ratio, fair = (spent[key] / spent["kempe"] for key in ("pin", "as exact"))
-    open_by = np.abs(model.residual(turned(reference))).max()
-    return [
-        Row(
-            f"four-bar, {FALL:g} s of free fall at 1e-8, {run.statistics.evaluations} evaluations",
-            f"{spent['kempe'] * 1e3:.1f} ms; pin in SciPy {spent['pin'] * 1e3:.0f} ms",
-        ),
-        Row("  against pin.constraintDynamics in SciPy's DOP853", f"{ratio:.0f} x", "at least 30 x", ratio >= 30),
-        Row(
-            "  loop open by at most (lengths over the mechanism's size)",
-            f"{run.closure.max():.0e}; pin in SciPy {open_by:.0e}",
-            "at most 1e-12",
-            bool(run.closure.max() <= 1e-12),
-        ),
-        Row("  largest error of an angle", f"{error:.0e}; pin in SciPy {off(reference):.0e} rad"),
-        Row(f"  against the same at {as_exact:.0e}, where it is as exact", f"{fair:.0f} x"),
-    ]
 
 
 def hanging_figure() -> list[Row]:
@@ -195,4 +135,4 @@ def _faded(model: Model, entry) -> State:
     return State(model, run.q[::10][int(np.argmin(fits))], np.zeros(model.nv))
 
 
-SECTIONS = (hanging_figure, falling, changing, prescribed)
+SECTIONS = (hanging_figure, changing, prescribed)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.motions import ACCURACY
 from benchmarks.rows import Sample
 
 MARKS = "os^vDPX*<>hd"
@@ -12,12 +13,19 @@ UNITS = {"s": "time [s]", "MiB": "memory [MiB]"}
 
 
 def draw(samples: Sequence[Sample], folder: Path) -> list[Path]:
-    """A picture for every quantity, and one more where mechanisms of it come in three sizes or more."""
+    """A picture for every quantity, and one more where mechanisms of it come in three sizes or more; of curves, one for
+    every mechanism."""
     from matplotlib.figure import Figure
 
     paths = []
-    for quantity in dict.fromkeys(sample.quantity for sample in samples):
-        own = [sample for sample in samples if sample.quantity == quantity and sample.median > 0]
+    for mechanism in dict.fromkeys(sample.mechanism for sample in samples if sample.error):
+        own = [sample for sample in samples if sample.error and sample.mechanism == mechanism]
+        figure = Figure(figsize=(10.0, 5.5), layout="constrained")
+        _by_error(figure.add_subplot(), own)
+        paths.append(_saved(figure, folder / f"{_name(f'{own[0].quantity} {mechanism}')}.png"))
+    plain = [sample for sample in samples if sample.error is None]
+    for quantity in dict.fromkeys(sample.quantity for sample in plain):
+        own = [sample for sample in plain if sample.quantity == quantity and sample.median > 0]
         if not own:
             continue
         figure = Figure(figsize=(10.0, 5.5), layout="constrained")
@@ -57,6 +65,18 @@ def _by_size(axes, quantity: str, family: str, samples: list[Sample]) -> None:
     axes.minorticks_off()
     axes.set_xlabel(family)
     _finished(axes, quantity, UNITS[samples[0].unit])
+
+
+def _by_error(axes, samples: list[Sample]) -> None:
+    for number, contender in enumerate(dict.fromkeys(sample.contender for sample in samples)):
+        own = [sample for sample in samples if sample.contender == contender]
+        _marked(axes, [sample.error for sample in own], own, number, contender, line=True)
+    axes.set_xscale("log")
+    axes.invert_xaxis()  # more exact to the right
+    axes.axvline(ACCURACY, color="0.3", linewidth=0.8, linestyle="--")
+    axes.set_xlabel("largest error [rad]; more exact to the right, runs are compared at the dashed line")
+    axes.grid(axis="x", which="major", color="0.9")
+    _finished(axes, f"{samples[0].mechanism}: a run to equal accuracy", UNITS[samples[0].unit])
 
 
 def _marked(axes, x, samples: list[Sample], number: int, label: str, line: bool) -> None:

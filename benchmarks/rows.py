@@ -8,6 +8,7 @@ class Sample:
     """A number behind a row: the median of repetitions and its quartiles.
 
     quantity: what is on the same axis; mechanism; contender: whose it is. size: of mechanisms that come in sizes.
+    error: how exact that was [rad or m], where it is a point of a curve.
     """
 
     quantity: str
@@ -18,6 +19,7 @@ class Sample:
     median: float
     high: float
     size: int = 1
+    error: float | None = None
 
 
 @dataclass(frozen=True)

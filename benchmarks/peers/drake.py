@@ -69,8 +69,8 @@ class Drake(Peer):
     def integrators(self) -> tuple[Integrator, ...]:
         """Its own: error-controlled for trees, the discrete update for loops."""
         if self.step:
-            return (Integrator("Drake, discrete SAP", "symplectic Euler steps", "s", STEPS, self._run_discrete),)
-        return (Integrator("Drake, RungeKutta3", "its accuracy is set", "1", ACCURACIES, self._run_continuous),)
+            return (Integrator("Drake, discrete SAP", "symplectic Euler steps", "s", STEPS, self._discrete_run),)
+        return (Integrator("Drake, RungeKutta3", "its accuracy is set", "1", ACCURACIES, self._continuous_run),)
 
     def residual(self, q: np.ndarray) -> float:
         """From where its bodies are."""
@@ -119,27 +119,33 @@ class Drake(Peer):
 
     # ---- runs ------------------------------------------------------------------------------------------
 
-    def _run_continuous(self, q, v, tau, duration: float, accuracy: float):
+    def _continuous_run(self, q, v, tau, times: np.ndarray, accuracy: float):
         self._efforts.FixValue(self.context, self._turned(q, tau))
         simulator = Simulator(self.plant, self.context)
-        ResetIntegratorFromFlags(simulator, "runge_kutta3", duration)
+        ResetIntegratorFromFlags(simulator, "runge_kutta3", float(times[-1]))
         simulator.get_mutable_integrator().set_target_accuracy(accuracy)
-        return self._run(simulator, self.plant, q, v, duration)
+        return self._prepared_run(simulator, self.plant, q, v, float(times[-1]))
 
-    def _run_discrete(self, q, v, tau, duration: float, step: float):
+    def _discrete_run(self, q, v, tau, times: np.ndarray, step: float):
+        duration = float(times[-1])
         plant, context = _plant(self.description, duration / max(1, round(duration / step)))
         plant.get_applied_generalized_force_input_port().FixValue(context, self._turned(q, tau))
-        return self._run(Simulator(plant, context), plant, q, v, duration)
+        return self._prepared_run(Simulator(plant, context), plant, q, v, duration)
 
-    def _run(self, simulator, plant, q, v, duration: float):
-        context = simulator.get_mutable_context()
-        context.SetTime(0.0)
-        plant.SetPositionsAndVelocities(context, self._state(q, v))
-        simulator.Initialize()
-        simulator.AdvanceTo(duration)
-        found = plant.GetPositionsAndVelocities(context)
-        q = self._q_back(found[: plant.num_positions()])
-        return q, self._back(q, found[plant.num_positions() :])
+    def _prepared_run(self, simulator, plant, q, v, duration: float):
+        start = self._state(q, v)
+
+        def run():
+            context = simulator.get_mutable_context()
+            context.SetTime(0.0)
+            plant.SetPositionsAndVelocities(context, start)
+            simulator.Initialize()
+            simulator.AdvanceTo(duration)
+            found = plant.GetPositionsAndVelocities(context)
+            end = self._q_back(found[: plant.num_positions()])
+            return end[None], self._back(end, found[plant.num_positions() :])[None]
+
+        return run
 
     # ---- coordinates -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Exudyn: trees and loops by its kinematic trees and spherical joints, integrated implicitly by its own solver."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import exudyn as exu
 import numpy as np
@@ -15,7 +15,7 @@ from exudyn.utilities import (
 )
 
 from benchmarks.peers.description import Description, End, Link
-from benchmarks.peers.peer import Integrator, Peer
+from benchmarks.peers.peer import DidNotArrive, Integrator, Peer, State
 from kempe.spatial import quaternions
 
 JOINTS = {
@@ -67,7 +67,7 @@ class Exudyn(Peer):
     @cached_property
     def integrators(self) -> tuple[Integrator, ...]:
         """Its own, of fixed steps."""
-        return (Integrator("Exudyn, trapezoidal index 2", self.settings, "s", STEPS, self._run),)
+        return (Integrator("Exudyn, trapezoidal index 2", self.settings, "s", STEPS, self._prepared_run),)
 
     def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """From the start of a run."""
@@ -86,13 +86,20 @@ class Exudyn(Peer):
         gaps = [system.GetObjectOutput(k, exu.OutputVariableType.Displacement) for k in loops]
         return float(max(np.linalg.norm(gap) for gap in gaps))
 
-    def _run(self, q, v, tau, duration: float, step: float):
+    def _prepared_run(self, q, v, tau, times: np.ndarray, step: float):
         system, _ = self._built(q, v, tau)
-        settings = self._settings(duration, max(1, round(duration / step)))
-        system.SolveDynamic(settings)
+        settings = self._settings(float(times[-1]), max(1, round(times[-1] / step)))
+        return partial(self._solved, self._container, system, settings)
+
+    def _solved(self, _container, system, settings) -> State:
+        """A run; the container comes along because its system lives no longer than it."""
+        try:
+            system.SolveDynamic(settings)
+        except ValueError as why:
+            raise DidNotArrive("Exudyn: Newton's method does not converge.") from why
         end = np.array(system.systemData.GetODE2Coordinates())
         rates = np.array(system.systemData.GetODE2Coordinates_t())
-        return self._q_back(end), self._v_back(end, rates)
+        return self._q_back(end)[None], self._v_back(end, rates)[None]
 
     def _settings(self, duration: float, steps: int):
         settings = exu.SimulationSettings()

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from benchmarks.peers.description import Description, End, Pose, axes
-from benchmarks.peers.peer import Integrator, Order, Peer, Way
+from benchmarks.peers.peer import DidNotArrive, Integrator, Order, Peer, Way
 
 SOLIMP = (
     0.9999,
@@ -18,6 +18,8 @@ SOLIMP = (
 JOINTS = {"r": mujoco.mjtJoint.mjJNT_HINGE, "p": mujoco.mjtJoint.mjJNT_SLIDE, "b": mujoco.mjtJoint.mjJNT_BALL}
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 STEPS = tuple(2.0**-k for k in range(8, 17))
+UNSTABLE = [getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}") for what in ("QPOS", "QVEL", "QACC")]
+mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file of its own, and to the screen
 FILLED = 1.0  # kg m^2 that bodies have while MuJoCo checks them, on top of their own
 
 
@@ -69,7 +71,9 @@ class MuJoCo(Peer):
         """Its own, of fixed steps."""
         kinds = {"RK4": mujoco.mjtIntegrator.mjINT_RK4, "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST}
         return tuple(
-            Integrator(f"mj_step, {name}", f"integrator {name}; {self.settings}", "s", STEPS, partial(self._run, kind))
+            Integrator(
+                f"mj_step, {name}", f"integrator {name}; {self.settings}", "s", STEPS, partial(self._prepared_run, kind)
+            )
             for name, kind in kinds.items()
         )
 
@@ -100,14 +104,21 @@ class MuJoCo(Peer):
         self._prepare(mujoco.mj_inverse, q, v, a)()
         return self.order.v_back(self.data.qfrc_inverse)
 
-    def _run(self, kind, q, v, tau, duration: float, step: float):
-        count = max(1, round(duration / step))
-        self.model.opt.timestep, self.model.opt.integrator = duration / count, kind
-        mujoco.mj_resetData(self.model, self.data)
-        self._set(q, v)
-        self.data.qfrc_applied[:] = self.order.v(tau)
-        mujoco.mj_step(self.model, self.data, nstep=count)
-        return self.order.q_back(self.data.qpos), self.order.v_back(self.data.qvel)
+    def _prepared_run(self, kind, q, v, tau, times: np.ndarray, step: float):
+        count = max(1, round(times[-1] / step))
+        efforts = self.order.v(tau)
+
+        def run():
+            self.model.opt.timestep, self.model.opt.integrator = times[-1] / count, kind
+            mujoco.mj_resetData(self.model, self.data)
+            self._set(q, v)
+            self.data.qfrc_applied[:] = efforts
+            mujoco.mj_step(self.model, self.data, nstep=count)
+            if any(self.data.warning[kind].number for kind in UNSTABLE):  # it began anew, from its neutral state
+                raise DidNotArrive(f"MuJoCo: steps of {times[-1] / count:g} s are unstable.")
+            return self.order.q_back(self.data.qpos)[None], self.order.v_back(self.data.qvel)[None]
+
+        return run
 
 
 def _specified(given: Description) -> mujoco.MjModel:

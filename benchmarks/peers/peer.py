@@ -13,6 +13,10 @@ Call = Callable[[], object]
 State = tuple[np.ndarray, np.ndarray]
 
 
+class DidNotArrive(Exception):
+    """Why a run did not come to its end, in one sentence."""
+
+
 @dataclass(frozen=True)
 class Way:
     """A function of a peer: from q, v and efforts to accelerations, or from q, v and accelerations to efforts.
@@ -35,15 +39,23 @@ class Way:
 class Integrator:
     """A way to run a mechanism from a state under constant efforts.
 
-    run(q, v, tau, duration, fineness): the state at the end. fineness: a tolerance or a step, as `unit` says;
-    `finenesses` are sensible ones from coarse to fine.
+    prepare(q, v, tau, times, fineness): the run that is timed, from 0 to the last of `times`, with all it needs made
+    before; it gives a row of q and of v for each of them. between: whether it has rows before the end; if not, `times`
+    are the end alone. fineness: a tolerance or a step, as `unit` says; `finenesses` are sensible ones from coarse to
+    fine.
     """
 
     name: str
     settings: str
     unit: str
     finenesses: tuple[float, ...]
-    run: Callable[[np.ndarray, np.ndarray, np.ndarray, float, float], State]
+    prepare: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], Callable[[], State]]
+    between: bool = False
+
+    def run(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, duration: float, fineness: float) -> State:
+        """The state at the end."""
+        rows = self.prepare(q, v, tau, np.array([duration]), fineness)()
+        return rows[0][-1], rows[1][-1]
 
 
 class Peer(ABC):

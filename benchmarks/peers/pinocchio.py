@@ -76,9 +76,8 @@ class Pinocchio(Peer):
 
     @cached_property
     def integrators(self) -> tuple[Integrator, ...]:
-        """SciPy's: Pinocchio has none."""
-        way = "pin.constraintDynamics" if self.description.loops else "pin.aba"
-        return (dop853(self.order, self.solve, way),)
+        """SciPy's, around each of its functions: Pinocchio has none."""
+        return tuple(dop853(self.order, self._accelerations(way), way.name) for way in self.forward)
 
     def residual(self, q: np.ndarray) -> float:
         """From where its joints are."""
@@ -92,7 +91,7 @@ class Pinocchio(Peer):
         function, data = getattr(pin, name), self.model.createData()
 
         def prepare(q, v, x):
-            given = self.order.q(q), self.order.v(v), self.order.v(self._with_springs(q, v, x, name))
+            given = self.order.q(q), self.order.v(v), self.order.v(x if name == "rnea" else self.with_springs(q, v, x))
             return partial(function, self.model, data, *given)
 
         looped = self._looped(name, prepare)
@@ -103,7 +102,7 @@ class Pinocchio(Peer):
         data, prepared = self._closed_data(self.model, self.constraints, name)
 
         def prepare(q, v, x):
-            given = self.order.q(q), self.order.v(v), self.order.v(self._with_springs(q, v, x, name))
+            given = self.order.q(q), self.order.v(v), self.order.v(self.with_springs(q, v, x))
             return partial(function, self.model, data, *given, *prepared)
 
         single, _, one = _single()
@@ -137,18 +136,20 @@ class Pinocchio(Peer):
 
         return loops
 
-    def solve(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """Accelerations, all in its own order, for an integrator."""
+    def _accelerations(self, way: Way) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """By one of its functions, all in its own order, for an integrator."""
         if self.description.springs:
-            back = self.order.q_back(q), self.order.v_back(v), self.order.v_back(tau)
-            return self.order.v(self.forward[0].result(*back))
-        if not self.description.loops:
-            return pin.aba(self.model, self.data, q, v, tau)
-        return pin.constraintDynamics(self.model, self._run_data[0], q, v, tau, *self._run_data[1])
 
-    @cached_property
-    def _run_data(self) -> tuple:
-        return self._closed_data(self.model, self.constraints, "constraintDynamics")
+            def with_springs(q, v, tau):
+                return self.order.v(way.result(self.order.q_back(q), self.order.v_back(v), self.order.v_back(tau)))
+
+            return with_springs
+        name = way.name.removeprefix("pin.")
+        function = getattr(pin, name)
+        if not self.description.loops:
+            return partial(function, self.model, self.model.createData())
+        data, prepared = self._closed_data(self.model, self.constraints, name)
+        return lambda q, v, tau: function(self.model, data, q, v, tau, *prepared)
 
     # ---- the mechanism ---------------------------------------------------------------------------------
 
@@ -167,9 +168,9 @@ class Pinocchio(Peer):
     def _place(self, end: End) -> np.ndarray:
         return self.data.oMi[self.ids[end.link]].act(end.pose.position)
 
-    def _with_springs(self, q: np.ndarray, v: np.ndarray, x: np.ndarray, name: str) -> np.ndarray:
-        """Efforts with those of springs; accelerations as they are."""
-        if not self.description.springs or name == "rnea":
+    def with_springs(self, q: np.ndarray, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Efforts with those of springs; all in Kempe's order."""
+        if not self.description.springs:
             return x
         own_q, own_v, tau = self.order.q(q), self.order.v(v), self.order.v(x)
         pin.computeJointJacobians(self.model, self.data, own_q)

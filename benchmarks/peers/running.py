@@ -1,19 +1,51 @@
 """Running: SciPy's DOP853 around accelerations of a peer that has no integrator of its own."""
 
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from benchmarks.peers.peer import Integrator, Order
+from benchmarks.peers.peer import DidNotArrive, Integrator, Order
 
 METHOD = "DOP853"
+PATIENCE = 4.0  # seconds of a run: where accelerations are noisy, steps shrink without end
 TOLERANCES = tuple(10.0**-k for k in range(4, 13))
 
 
 def dop853(order: Order, accelerations: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray], name: str):
     """An integrator around `accelerations(q, v, tau)`, which take and give the peer's own order; loops stay closed as
     far as errors of steps let them."""
+    nq, rates = sum(link.q.stop - link.q.start for link in order.links), rates_of(order)
+
+    def prepare(q: np.ndarray, v: np.ndarray, tau: np.ndarray, times: np.ndarray, tolerance: float):
+        efforts = order.v(tau)
+        start, end = np.concatenate([order.q(q), order.v(v)]), float(times[-1])
+        given_up = [0.0]
+        rows = times if len(times) > 1 else None  # without them it keeps its own steps, which costs nothing
+
+        def right_hand_side(t, y):
+            if perf_counter() > given_up[0]:
+                raise DidNotArrive(f"{name} in SciPy's {METHOD}: steps become too short.")
+            q, v = y[:nq], y[nq:]
+            return np.concatenate([rates(q, v), accelerations(q, v, efforts)])
+
+        def run():
+            given_up[0] = perf_counter() + PATIENCE
+            found = solve_ivp(right_hand_side, (0.0, end), start, METHOD, rows, rtol=tolerance, atol=tolerance)
+            if not found.success:
+                raise DidNotArrive(f"{name} in SciPy's {METHOD}: {found.message}")
+            y = found.y.T[-len(times) :]
+            return np.array([order.q_back(x) for x in y[:, :nq]]), np.array([order.v_back(x) for x in y[:, nq:]])
+
+        return run
+
+    told = "rtol = atol; nothing closes loops again."
+    return Integrator(f"{name} in SciPy's {METHOD}", told, "1", TOLERANCES, prepare, between=True)
+
+
+def rates_of(order: Order) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """dq/dt by q and v, all in the peer's own order."""
     balls, at, v_at = [], 0, 0
     for link in order.links:
         if link.kind == "spherical":
@@ -32,18 +64,7 @@ def dop853(order: Order, accelerations: Callable[[np.ndarray, np.ndarray, np.nda
             out[b : b + 4] = _quaternion_rate(q[b : b + 4], v[w : w + 3], order.real_last)
         return out
 
-    def run(q: np.ndarray, v: np.ndarray, tau: np.ndarray, duration: float, tolerance: float):
-        efforts = order.v(tau)
-
-        def right_hand_side(t, y):
-            q, v = y[:nq], y[nq:]
-            return np.concatenate([rates(q, v), accelerations(q, v, efforts)])
-
-        start = np.concatenate([order.q(q), order.v(v)])
-        end = solve_ivp(right_hand_side, (0.0, duration), start, METHOD, [duration], rtol=tolerance, atol=tolerance)
-        return order.q_back(end.y[:nq, -1]), order.v_back(end.y[nq:, -1])
-
-    return Integrator(f"{name} in SciPy's {METHOD}", "rtol = atol; nothing closes loops again.", "1", TOLERANCES, run)
+    return rates
 
 
 def _quaternion_rate(q: np.ndarray, spin: np.ndarray, real_last: bool) -> np.ndarray:
