@@ -33,8 +33,8 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
 
 
 def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz); fewer than there
-    are columns, where nothing is left to divide by, as at a singular pose."""
+    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz); fewer than
+    there are columns, where nothing is left to divide by, as at a singular pose."""
     if not matrix.shape[1]:  # loops that nothing can open have no rows that matter
         return [], []
     left, taken = _Left(matrix), []
