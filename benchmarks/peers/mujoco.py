@@ -19,7 +19,6 @@ JOINTS = {"r": mujoco.mjtJoint.mjJNT_HINGE, "p": mujoco.mjtJoint.mjJNT_SLIDE, "b
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 STEPS = tuple(2.0**-k for k in range(8, 17))
 UNSTABLE = [getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}") for what in ("QPOS", "QVEL", "QACC")]
-mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file of its own, and to the screen
 FILLED = 1.0  # kg m^2 that bodies have while MuJoCo checks them, on top of their own
 
 
@@ -113,7 +112,11 @@ class MuJoCo(Peer):
             mujoco.mj_resetData(self.model, self.data)
             self._set(q, v)
             self.data.qfrc_applied[:] = efforts
-            mujoco.mj_step(self.model, self.data, nstep=count)
+            mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file of its own, and to the screen
+            try:
+                mujoco.mj_step(self.model, self.data, nstep=count)
+            finally:
+                mujoco.set_mju_user_warning(None)
             if any(self.data.warning[kind].number for kind in UNSTABLE):  # it began anew, from its neutral state
                 raise DidNotArrive(f"MuJoCo: steps of {times[-1] / count:g} s are unstable.")
             return self.order.q_back(self.data.qpos)[None], self.order.v_back(self.data.qvel)[None]
