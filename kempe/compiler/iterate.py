@@ -27,7 +27,6 @@ class Iteration:
 
     def __init__(self, program: Program):
         self.program = program
-        self._state, self._given = np.split(np.arange(len(program.inputs)), [len(program.outputs)])
         for source, target in zip(program.outputs, program.inputs, strict=False):
             if source.shape != target.shape:
                 raise ProgramError(f"{program.name!r} gives {source}, which cannot be its {target} the next time")

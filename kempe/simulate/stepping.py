@@ -62,14 +62,14 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
         return known[key]
     equations = replace(model.chosen, choice=choice, scales=model.leg_scales)
     if choice is None or blocks.repeats(equations):
-        found = Step(Iteration(_program(model, _whole(model, setting, choice), method, h)), None, None)
+        found = Step(Iteration(_program(_whole(model, setting, choice), method, h)), None, None)
     else:
         parts = recalled(
             lambda: _reduced(model, equations, setting, settled),
             *("reduced step", equations, settled, *made_of(model, setting)),
         )
         finish = recalled(lambda: _finish(model, equations), "finish", equations, model.equations)
-        found = Step(Iteration(_program(model, parts, method, h)), choice.independent, Kernel(finish))
+        found = Step(Iteration(_program(parts, method, h)), choice.independent, Kernel(finish))
     known[key] = found
     return found
 
@@ -113,7 +113,7 @@ class _Parts:
     corrected: bool
 
 
-def _program(model: Model, parts: _Parts, method: Method, h: float) -> Program:
+def _program(parts: _Parts, method: Method, h: float) -> Program:
     """One step, its slope called for every stage."""
     composer = Composer(f"{method.name} step")
     shapes = {port.name: port.shape for port in parts.slope.inputs} | {"fit": (), "gap": ()}
