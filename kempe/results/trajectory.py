@@ -76,9 +76,11 @@ class Trajectory:
         if self.p is None:
             put("p", model.p)
         names = tuple(model.topology.switchable if self.on_names is None else self.on_names)
-        on = [name in model.topology.on for name in names] if self.on is None else self.on
+        on = self.on
+        if on is None:
+            on = np.broadcast_to([name in model.topology.on for name in names], (n, len(names)))
         put("on_names", names)
-        put("on", frozen("on", np.broadcast_to(on, (n, len(names))), (n, len(names)), dtype=bool))
+        put("on", frozen("on", on, (n, len(names)), dtype=bool))
         widths = {"q": model.nq, "v": model.nv, "a": model.nv, "u": model.nu, "z": len(self.z_names)}
         widths["stops"] = len(model.limited)
         for name, width in widths.items():

@@ -66,27 +66,40 @@ class Choices:
 
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
         """The system to begin with, and its scales."""
-        model = self.model
-        choice, pivots = model.choice, pivots_at(model, model.choice, q)
-        own = float(np.abs(pivots).min(initial=1.0))
+        model, setting, choice = self.model, self.setting, self.model.choice
+        compiled = [known for known in reversed(compiled_choices(model, setting)) if known is not None]
+        found = []
+        for known in sorted(compiled, key=lambda known: known != choice):
+            fit, c = self._fit(known, q, p)
+            if fit >= FADING:
+                return system(model, setting, known), c
+            found.append((fit, known, c))
+        own, c = self._fit(choice, q, p)
         if own < FADING:
-            known = self._known_at(q)
-            if known is not None:
-                return system(model, self.setting, known[0]), scales(model, p, known[0], q, known[1])
+            for fit, known, its in found:
+                if fit > BETTER * WEAK:
+                    return system(model, setting, known), its
             other, fit = best_at(model, q)
             if fit < NARROW and self._on_a_freer_branch(q, p):
-                return system(model, self.setting, None), scales(model, p)
+                return system(model, setting, None), scales(model, p)
             if fit > BETTER * own:
-                choice, pivots = other, pivots_at(model, other, q)
-        return system(model, self.setting, choice), scales(model, p, choice, q, pivots)
+                choice, c = other, scales(model, p, other, q)
+        return system(model, setting, choice), c
 
-    def _known_at(self, q: np.ndarray) -> tuple[Choice, np.ndarray] | None:
-        """Of choices that are compiled already, the last one that will do to begin with, and its pivots."""
-        for choice in reversed(compiled_choices(self.model, self.setting)):
-            pivots = None if choice is None else pivots_at(self.model, choice, q)
-            if choice is not None and pivots is not None and np.abs(pivots).min(initial=1.0) > BETTER * WEAK:
-                return choice, pivots
-        return None
+    def _fit(self, choice: Choice, q: np.ndarray, p: np.ndarray) -> tuple[float, np.ndarray]:
+        """How fit a choice is, and its scales. Its own code tells, and fast, as long as pivots have the signs that they
+        had where a run began last."""
+        model, before = self.model, self.model.compiled.setdefault("begun with", {})
+        c = before.get(choice)
+        if c is not None and choice.rows and ready(model, self.setting, choice):
+            main = system(model, self.setting, choice).main
+            t, _, v, z, w, *_ = (np.zeros(port.shape) for port in main.program.inputs)
+            fit = float(main(t, q, v, z, w, p, c)[-1])
+            if fit > 0.0:
+                return fit, c
+        pivots = pivots_at(model, choice, q)
+        before[choice] = c = scales(model, p, choice, q, pivots)
+        return float(np.abs(pivots).min(initial=1.0)), c
 
     def begin(self, machine: Machine) -> None:
         """Has the machine watch."""

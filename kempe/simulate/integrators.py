@@ -11,7 +11,8 @@ from kempe.simulate.memory import *
 from kempe.simulate.native import compiled, kept
 from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, strain, take
 
-SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
+# With the usual safety of 0.9 a fifth of all steps is taken in vain, and runs that are as exact take 13 % more work.
+SAFETY, SHRINK, GROW = 0.75, 0.2, 10.0
 FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
 FORGOTTEN = 0.9  # how much of them is left a step later
 SPOILT, ASIDE = 1e6, 0.9  # error, in parts of what is allowed, of a step that is tried again with this part of its size
@@ -206,9 +207,10 @@ def reject(m, w, h, size):
 
 @kept
 def advance(m, w, times, rows, until, budget):
-    """Goes on until a time, an event, or a number of steps; says which."""
+    """Goes on until a time, an event, or a number of steps; says which. Rows are filled at the times that are given;
+    where every step is to have one, at the end of each, with its time, as long as there is room."""
     n, last = w[N], w[K] + (w[SLOPES] - 1) * w[WIDE]
-    adaptive = w[ESTIMATES] > 0
+    adaptive, asked = w[ESTIMATES] > 0, 0 if w[EVERY] else len(times)
     while True:
         t = m[T]
         if w[FRESH]:
@@ -217,9 +219,9 @@ def advance(m, w, times, rows, until, budget):
                 return how
         if t >= until:
             return REACHED
-        while w[ROW] < len(times) and times[w[ROW]] <= t:
+        while w[ROW] < asked and times[w[ROW]] <= t:
             record(m, w, rows, w[Y])
-        if budget <= 0:
+        if budget <= 0 or (w[EVERY] and w[ROW] == len(times)):
             return PAUSED
         budget -= 1
 
@@ -283,7 +285,7 @@ def advance(m, w, times, rows, until, budget):
         # Many small steps add up to the time they should: what an addition rounds off is added to the next.
         arrived = target if cut else max(t, t + (h - m[LOST]))
         m[LOST] = 0.0 if cut else (arrived - t) - (h - m[LOST])
-        while w[ROW] < len(times) and times[w[ROW]] < arrived:
+        while w[ROW] < asked and times[w[ROW]] < arrived:
             if not drawn:
                 interpolate(m, w, t, h)
                 drawn = True
@@ -301,6 +303,9 @@ def advance(m, w, times, rows, until, budget):
             w[FIRED] = fired
             w[w[SIDE] + fired] *= -1
             return EVENT
+        if w[EVERY]:
+            times[w[ROW]] = arrived
+            record(m, w, rows, w[Y])
         if m[HEALTH] < m[FLOOR] and not w[CROSS]:
             return SINGULAR
         if w[WATCH] and m[FIT] < m[FADING_BELOW]:

@@ -21,6 +21,7 @@ from kempe.simulate.tables import Method
 
 _CALLBACK = CFUNCTYPE(None, c_ssize_t, c_ssize_t, c_ssize_t)
 _DOUBLES, _WORDS = POINTER(c_double), POINTER(c_int64)
+ROOM = 1000  # rows of a run that has one of every step, before they are handed on
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
@@ -48,10 +49,10 @@ class Machine:
         state: np.ndarray,
         p: np.ndarray,
         scales: np.ndarray,
-        times: np.ndarray,
+        times: np.ndarray | None,
         variation: Kernel | None = None,
     ):
-        self.model, self.drive, self.times = model, drive, times
+        self.model, self.drive = model, drive
         nq, nv, n, width, events = model.nq, model.nv, len(state), len(drive.held), len(directions)
         self._failure: BaseException | None = None
         self._callback = _CALLBACK(self._call) if drive.function is not None else None
@@ -77,7 +78,9 @@ class Machine:
         self._guard = guard
         self._look(variation)
         self.use(system, scales)
-        self.rows = np.empty((len(times), n + width))
+        w[EVERY] = times is None
+        self._times = np.empty(ROOM) if times is None else times
+        self._rows, self._taken = np.empty((len(self._times), n + width)), 0
 
     def _look(self, variation: Kernel | None) -> None:
         """Takes names for parts of the memory; `variation` is for a method with implicit steps, None for others."""
@@ -148,7 +151,7 @@ class Machine:
         """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
         if not advance.overloads and yet_to_compile():
             notice("the integrators are being compiled, once on a machine; that takes half a minute")
-        advance(self.m, self.w, self.times, self.rows, -np.inf, 0)
+        advance(self.m, self.w, self._times, self._rows, -np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
         """Sets the clock; a step size of 0 is for the method to choose."""
@@ -168,10 +171,22 @@ class Machine:
 
     def record(self) -> None:
         """Rows of output that are due now, and none of which a step has yet gone past."""
-        row, stop = int(self.w[ROW]), int(np.searchsorted(self.times, self.t, side="right"))
+        if self.w[EVERY]:
+            return
+        row, stop = int(self.w[ROW]), int(np.searchsorted(self._times, self.t, side="right"))
         if stop > row:
-            self.rows[row:stop, : len(self.y)], self.rows[row:stop, len(self.y) :] = self.y, self.outside
+            self._rows[row:stop, : len(self.y)], self._rows[row:stop, len(self.y) :] = self.y, self.outside
             self.w[ROW] = stop
+
+    def take(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and rows of output that were filled since the last time."""
+        part = slice(self._taken, int(self.w[ROW]))
+        found = self._times[part], self._rows[part]
+        if self.w[EVERY]:  # their room is used again
+            self.w[ROW] = 0
+            return found[0].copy(), found[1].copy()
+        self._taken = part.stop
+        return found
 
     def expressions(self) -> np.ndarray:
         """Of all events, now."""
@@ -205,7 +220,7 @@ class Machine:
 
     def advance(self, until: float, budget: int) -> int:
         """Goes on; one of the ways to end that `memory` has."""
-        how = advance(self.m, self.w, self.times, self.rows, until, budget)
+        how = advance(self.m, self.w, self._times, self._rows, until, budget)
         if self._failure is not None:
             raise self._failure
         return how

@@ -95,7 +95,8 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(60, 67)
 # solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
 # is to seek its pivots anew; JACOBIANS: how often one was worked out; OUTDATED: whether one is to be at the next implicit step;
 # SENSING: stiffness is looked for; STRAINED, EASY: steps at the limit of stability, and steps since that were not; CROWDED:
-# steps are short beside SPACING; SEES: events look at efforts, which have to be those of their time;
+# steps are short beside SPACING; SEES: events look at efforts, which have to be those of their time; EVERY: rows are where steps
+# end, not at times that are given;
 (
     EVALUATIONS,
     STEPS,
@@ -120,11 +121,12 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(60, 67)
     EASY,
     CROWDED,
     SEES,
-) = range(67, 90)
+    EVERY,
+) = range(67, 91)
 # tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way, of
 # the variation.
-IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 90, 97, 104, 107, 110, 111, 112
-OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 113, 121, 123, 136, 141
+IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 91, 98, 105, 108, 111, 112, 113
+OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 114, 122, 124, 137, 142
 
 # How `advance` can end.
 REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK, STIFF = range(10)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import groupby
+from math import isfinite
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from kempe.simulate.system import System
 # Of the tolerance, for steps of size h at 1e-10: what is interpolated between them is of order h^7, steps of h^8.
 BETWEEN, ORDER, FINEST = 0.03, 8, 1e-13
 LENGTHY = 20000  # instructions: vector code of a longer program takes longer to compile than many rows one by one
+FEW = 8  # rows that are worked out one by one sooner than they are made ready for vector code
 
 
 def for_steps(tolerance: float) -> float:
@@ -52,7 +54,7 @@ def joined_rows(log: list[Logged]) -> list[Logged]:
 
 def of_rows(kernel: Kernel, *given: np.ndarray) -> tuple[np.ndarray, ...]:
     """What a kernel of several outputs gives for rows, some arguments shared by all of them."""
-    if kernel.program.length < LENGTHY:
+    if kernel.program.length < LENGTHY and len(given[0]) > FEW:
         return kernel(*given)
     own = [x.ndim > len(port.shape) for x, port in zip(given, kernel.program.inputs, strict=True)]
     rows = ([np.asarray(x[k]) if its else x for x, its in zip(given, own, strict=True)] for k in range(len(given[0])))
@@ -67,8 +69,8 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this
     if system.project is not None:
         closed_q, closed_v, left = of_rows(system.project, q, v, p)
-        found = np.isfinite(closed_q).all(axis=1) & np.isfinite(closed_v).all(axis=1) & (left <= LEFT)
-        if not found.all():
+        if not (left.max(initial=0.0) <= LEFT and isfinite(closed_q.sum() + closed_v.sum())):
+            found = np.isfinite(closed_q).all(axis=1) & np.isfinite(closed_v).all(axis=1) & (left <= LEFT)
             opened = np.flatnonzero(~found).tolist()
             closed_q[opened], closed_v[opened] = q[opened], v[opened]
         q, v = closed_q, closed_v

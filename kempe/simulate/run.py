@@ -62,7 +62,7 @@ def simulate(
     if singular not in ("stop", "cross"):
         raise StateError(f"singular is {singular!r}; it takes 'stop' or 'cross'")
     stops, watched = limits_of(model, limits)
-    stops = None if stops is None else out_of_reach(model, stops, state.q)
+    stops = None if stops is None or not model.limits else out_of_reach(model, stops, state.q)
     watched += events_of(events)
     given = (switches,) if isinstance(switches, Switch) else tuple(switches)
     check_switches(model, given)
@@ -222,6 +222,8 @@ class _Run:
             self.stretch.note()
         parts = [settled(part, self._signals) for part in joined_rows(journal.log)]
         t, q, v, a, u, z, stops, p = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        for rows in (t, q, v, a, u, z, stops):  # nobody else has them, and so nobody has to copy them
+            rows.flags.writeable = False
         names, own = self.structures.names, p[:, : len(model.p)]
         return Trajectory(
             model,

@@ -77,7 +77,7 @@ def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
             "or give limits='ignore'",
             stacklevel=4,
         )
-    return replace(stops, without=(*stops.without, *far))
+    return replace(stops, without=(*stops.without, *far)) if far else stops
 
 
 def no_events(limits: str | Stops) -> Stops | None:

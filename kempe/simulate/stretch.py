@@ -69,7 +69,9 @@ class Stretch:
         if model.formulation == "denoc":
             self.events = (*self.events, actuated.end_of(model, compiled, q, begin.p))
             watch = guard(model, self.events, len(drive.held), len(compiled.z_names))
-        wanted = np.zeros(0) if plan.output is None else plan.output
+        times = plan.output
+        if times is not None:
+            times = times[np.searchsorted(times, begin.t, side="left" if begin.t == plan.start else "right") :]
         self.machine = machine = Machine(
             model,
             compiled,
@@ -80,7 +82,7 @@ class Stretch:
             begin.y,
             own,
             sizes,
-            wanted[np.searchsorted(wanted, begin.t, side="left" if begin.t == plan.start else "right") :],
+            times,
             variation(model, plan.setting) if method.implicit else None,
         )
         machine.outside[:] = begin.outside
@@ -94,8 +96,7 @@ class Stretch:
         automatic = plan.automatic and not len(structure.mask)  # implicit steps know nothing of masks
         self.stiffness = Stiffness(model, plan.setting, method, tolerance) if automatic else None
         if self.stiffness is not None:
-            self.stiffness.begin(machine, machine.times)
-        self.logged = 0  # rows of the machine's output that are in the log
+            self.stiffness.begin(machine, np.zeros(0) if times is None else times)
         self.outcome: Outcome | None = self._ended(at.WEAK) if singular and loops else None
         self.asked: dict[str, bool] = {}
         self.told: set[str] = set()  # joints of which events say that they are switched
@@ -145,8 +146,6 @@ class Stretch:
         while not self.asked:
             looked, steps = time.perf_counter(), machine.w[at.STEPS]
             how = machine.advance(until, self._steps(budget))
-            if self.plan.output is None and machine.w[at.STEPS] > steps and how != at.EVENT:
-                self.note()
             if how == at.REACHED and sampled is not None and machine.t == self._next_sample() < self.plan.end:
                 until = min(self._sample(), end)
                 if self.plan.output is None:
@@ -166,6 +165,7 @@ class Stretch:
                 self.flush()
                 self.stiffness.look(machine, self.plan.end)
             elif how == at.PAUSED:
+                self.flush()
                 if self.choices is not None:
                     self._choose()
                 bar.show(machine.t)
@@ -182,8 +182,8 @@ class Stretch:
         return ending(self.model, self.machine, how, self.plan.end, event, self.machine.system.z_names)
 
     def _steps(self, budget: int) -> int:
-        """How many before Python looks around: at each one that is noted or aimed; often, where better is coming."""
-        if self.plan.output is None or self.machine.w[at.CROSSING]:
+        """How many before Python looks around: at each one that is aimed; often, where better is coming."""
+        if self.machine.w[at.CROSSING]:
             return 1
         return min(budget, FEW) if self.choices is not None and self.choices.waiting else budget
 
@@ -199,7 +199,6 @@ class Stretch:
     def _choose(self) -> None:
         """Between steps: other coordinates that have become ready, or the far side of a singular pose."""
         assert self.choices is not None
-        self.flush()
         if self.machine.w[at.CROSSING]:
             self.choices.crossed(self.machine)
         else:
@@ -332,12 +331,9 @@ class Stretch:
 
     def flush(self) -> None:
         """Rows of output that were filled since the last time, into the log."""
-        machine = self.machine
-        filled = int(machine.w[at.ROW])
-        if filled > self.logged:
-            rows = machine.rows[self.logged : filled]
-            self._log(machine.times[self.logged : filled], rows)
-            self.logged = filled
+        t, rows = self.machine.take()
+        if len(t):
+            self._log(t, rows)
 
     def note(self, once: bool = False) -> None:
         """The state as it is now, as a row of its own; `once`: unless the last row is just that."""
@@ -348,5 +344,5 @@ class Stretch:
 
     def _log(self, t: np.ndarray, rows: np.ndarray) -> None:
         machine = self.machine
-        p = np.broadcast_to(machine.p.copy(), (len(t), len(machine.p)))
+        p = machine.p[None].repeat(len(t), axis=0)
         self.journal.log.append(Logged(self.model, self.structure.on, machine.system, machine.scales, t, rows, p))

@@ -140,7 +140,7 @@ class Structures:
         if self.masked:
             return self._masked(on, p)
         model = self.model.structures.model(self.model, on)
-        return self._watched(Structure(model, on, self.names), p)
+        return self._watched(model, on, p)
 
     def _masked(self, on: On, p: np.ndarray) -> Structure:
         freedoms = tuple(dict.fromkeys(lock.limit.v for lock in self.locks))
@@ -149,10 +149,10 @@ class Structures:
         known = next((future.result() for future in self._coming.values()), None)
         if known is not None:  # what watches is the same for all
             return replace(known, on=on, mask=mask)
-        return self._watched(Structure(model, on, self.names, mask), np.concatenate([p, mask]))
+        return self._watched(model, on, np.concatenate([p, mask]), mask)
 
-    def _watched(self, found: Structure, p: np.ndarray) -> Structure:
+    def _watched(self, model: Model, on: On, p: np.ndarray, mask: tuple[float, ...] = ()) -> Structure:
         plan, law = self.plan, self.plan.setting.law
-        own = switch_events(found.model, found.on, self.switches, self.locks, plan.setting, p)
+        own = switch_events(model, on, self.switches, self.locks, plan.setting, p)
         states, events = 0 if law is None else len(law.states), (*plan.events, *own)
-        return replace(found, events=events, guard=guard(found.model, events, len(plan.drive.held), states))
+        return Structure(model, on, self.names, mask, events, guard(model, events, len(plan.drive.held), states))

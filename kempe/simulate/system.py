@@ -97,7 +97,7 @@ def compiled_choices(model: Model, setting: Setting) -> list[Choice | None]:
 
 
 def _key(model: Model, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
-    return setting if model.limits else replace(setting, stops=None), choice
+    return setting if model.limits or setting.stops is None else replace(setting, stops=None), choice
 
 
 def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> Kernel | None:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.analyze.choosing import pivots_at, scales_of
 from kempe.gallery.excavator import dig, excavator
-from kempe.simulate.choices import Choices
-from kempe.simulate.system import ready
+from kempe.gallery.loops import five_bar, three_rrr
+from kempe.simulate.choices import BETTER, WEAK, Choices
+from kempe.simulate.system import Setting, ready
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +34,20 @@ def test_it_is_known_what_has_been_compiled(dug):
     (setting, choice), *_ = model.compiled["systems"]
     assert ready(model, setting, choice)
     assert not Choices(model, setting, crossing=False).waiting
+
+
+@pytest.mark.parametrize("build", [five_bar, three_rrr])
+def test_runs_begin_with_coordinates_that_fit(build):
+    """Whatever states runs began in before: the signs of pivots are those of the state, and none is near zero."""
+    model = build().compile()
+    setting = Setting(None, model.nu, None)
+    signs = set()
+    for q in [*scales_of(model).samples, *scales_of(model).samples[::-1]]:
+        found, c = Choices(model, setting, crossing=False).first(q, model.parameters(None))
+        assert found.choice is not None
+        pivots = pivots_at(model, found.choice, q)
+        np.testing.assert_allclose(np.abs(c[: len(pivots)]), found.choice.scales, rtol=1e-15)
+        assert (c[: len(pivots)] * pivots).min() > 0
+        assert np.abs(pivots).min() > BETTER * WEAK
+        signs.add((found.choice, tuple(np.sign(pivots))))
+    assert len(signs) > len({choice for choice, _ in signs})  # one choice, both with pivots below and above zero

@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
+import kempe as kp
 from tests.mechanisms import arm, random_tree
 from tests.simulate.mechanisms import GRAVITY, double_pendulum, floating_body, mixed_tree, pendulum
 
@@ -162,6 +163,21 @@ class TestSteps:
         assert len(run) == run.statistics.steps + 1
         assert run.t[-1] == 2.0
         np.testing.assert_allclose(run.q, reference(model, model.state({"pivot": 1.0}), run.t)[:, :1], atol=1e-6)
+
+    def test_more_steps_than_there_is_room_for_at_once(self):
+        """Rows where steps end are those of a run that is asked for just these times, jumps and events among them."""
+        model = double_pendulum().compile()
+        state, events = model.state({"shoulder": 1.0}), [kp.Event("below", lambda t, q, v: q[0], action="record")]
+        options = {"torque": kp.Table([0, 0.33, 1.0], {"shoulder": [0.5, -1.0, 0.0]}, between="hold"), "longest": 4e-4}
+        run = model.simulate(state, 2.0, output=None, events=events, **options)
+        assert len(run) == run.statistics.steps + 1 > 5000
+        assert {"below"} == {x.name for x in run.occurrences}
+        assert {x.t for x in run.occurrences} <= set(run.t)
+        again = model.simulate(state, 2.0, output=run.t, events=events, **options)
+        np.testing.assert_array_equal(run.t, again.t)
+        np.testing.assert_array_equal(run.q, again.q)
+        np.testing.assert_array_equal(run.v, again.v)
+        np.testing.assert_array_equal(run.u, again.u)
 
     def test_the_last_row_is_the_end_whatever_the_spacing(self):
         model = pendulum().compile()

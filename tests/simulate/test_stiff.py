@@ -253,6 +253,9 @@ def limited() -> Model:
     return double_pendulum(limits=(-0.5, 1.2)).compile()
 
 
+TIMES, EFFORTS = [0, 0.25, 0.6, 1.0], [1.0, -2.0, 3.0, 0.0]
+
+
 class TestBesideExplicitSteps:
     """Whatever a run can do, it does by implicit steps as well."""
 
@@ -262,8 +265,8 @@ class TestBesideExplicitSteps:
             {"events": [kp.Event("turn", lambda t, q, v: v[0], action="record")], "torque": 1.0},
             {"events": [kp.Event("wall", lambda t, q, v: q[0] + 0.3, direction=-1, action=bounce)]},
             {"limits": "events"},
-            {"torque": kp.Table([0, 0.25, 0.6, 1.0], {"shoulder": [1.0, -2.0, 3.0, 0.0]}, between="hold")},
-            {"torque": kp.Table([0, 0.25, 0.6, 1.0], {"shoulder": [1.0, -2.0, 3.0, 0.0]}, between="cubic")},
+            {"torque": kp.Table(TIMES, {"shoulder": EFFORTS}, between="hold"), "limits": "ignore"},
+            {"torque": kp.Table(TIMES, {"shoulder": EFFORTS}, between="cubic"), "limits": "ignore"},
             {"torque": kp.Sampled(lambda t, q, v: {"shoulder": -5 * v[0]}, period=0.02)},
             {"torque": lambda t, q, v: [np.sin(5 * t) - 3 * v[0]]},
         ],
