@@ -52,14 +52,14 @@ def operations(mechanism: Mechanism) -> dict[str, int]:
 
 def forward_dynamics() -> list[Row]:
     """Of the gallery, a row of four-bars side by side, and an arm of them."""
-    rows = [Row("operations of forward dynamics", ", ".join(WAYS))]
+    rows = [Row("operations of forward dynamics", "; ".join(WAYS))]
     named = {name: ENTRIES[name].build() for name in GALLERY}
     named |= {f"n-four-bar, {n}": n_four_bar(n) for n in SIZES}
     named |= {f"arm of four-bars, {n}": arm_of_four_bars(n) for n in SIZES}
     named |= {f"ring of {n} rods": ring(n) for n in RINGS}
     for name, mechanism in named.items():
         found = operations(mechanism)
-        rows.append(Row(f"  {name}", ", ".join(str(found.get(way, "-")) for way in WAYS)))
+        rows.append(Row(f"  {name}", "; ".join(str(found.get(way, "-")) for way in WAYS)))
     return rows
 
 

@@ -63,10 +63,15 @@ def _processor() -> str:
     )
 
 
+def outcome(report: Report) -> str:
+    """How much of what was wanted came out, as a sentence."""
+    met, wished = report.marks
+    return f"{met} of {wished} wishes met" if wished else "nothing was wanted of these rows"
+
+
 def markdown(report: Report) -> str:
     """The table, each section with a heading."""
-    met, wished = report.marks
-    lines = ["# Kempe measured", "", f"{met} of {wished} wishes met.", ""]
+    lines = ["# Kempe measured", "", f"{outcome(report)}.", ""]
     lines += [f"- {name}: {text}" for name, text in report.header.lines.items()]
     for section, rows in report.sections.items():
         lines += ["", f"## {section}", "", "| measured | result | wanted |", "|---|---|---|"]
@@ -114,5 +119,4 @@ def show(report: Report, console: Console) -> None:
             color = {None: "", True: "[green]met[/]", False: "[red]missed[/]"}[row.met]
             table.add_row(escape(row.what), escape(row.measured), f"{escape(row.wanted)} {color}")
         console.print(table)
-    met, wished = report.marks
-    console.print(f"{met} of {wished} wishes met", highlight=False)
+    console.print(outcome(report), highlight=False)

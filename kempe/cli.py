@@ -195,7 +195,8 @@ def bench(
     """Measure Kempe beside Pinocchio, MuJoCo, Drake and Exudyn, on this machine: a table, JSON and plots.
 
     Makes an environment of its own beside the sources, which the measurements come with. The exit code is that of the
-    measurements; sections are agreement, forward, inverse, batches, building, and others on Kempe by itself.
+    measurements. Sections beside others: agreement, forward, inverse, batches, rollouts, precision, building. Kempe by
+    itself: compiler, starting, trees, simulation, loops, closed, many, counts, accounting.
     """
     import kempe
     from kempe.commands import bench as command

@@ -28,7 +28,7 @@ SLIP = 1e-9  # how fast its loops may open, per second, beside its velocities
 def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     """See `Model.forward_dynamics`; tau along all freedoms."""
     if check:
-        check_closed(model, q, v, p)
+        check_closed(model, q, v, p, waivable=True)
     vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
     if model.formulation in WAYS:
         # What multipliers are found by tells rows that depend on each other from those that do not, not rows that are
@@ -60,7 +60,7 @@ def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
 def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarray:
     """See `Model.inverse_dynamics`."""
     if check:
-        check_closed(model, q, v, p)
+        check_closed(model, q, v, p, waivable=True)
     if isinstance(a, dict):
         a = completed(model, q, v, a, p)
     elif check:
@@ -221,23 +221,22 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
     return lam, a, freedom
 
 
-def check_closed(model: Model, q, v, p=None) -> None:
-    """Refuses states whose loops are open, or open as they move."""
+def check_closed(model: Model, q, v, p=None, waivable: bool = False) -> None:
+    """Refuses states whose loops are open, or open as they move; waivable: where the caller takes check=False."""
     if not model.in_blocks:
         opening = model.call("opening", q, v, p=p)
         if (float(opening) if opening.ndim == 0 else opening.max(initial=0.0)) <= OPEN:
             return
+    waived = ", check=False goes on as it is" if waivable else ""
     phi = np.abs(model.residual(q, p=p))
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)
-        raise NotClosed(
-            f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it, check=False goes on as it is"
-        )
+        raise NotClosed(f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it{waived}")
     slip = np.abs(model.loop_slip(q, v, p=p))
     if slip.max(initial=0.0) > OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         raise NotClosed(
             f"with these velocities {_loop_of(model, slip)[0]} opens at {slip.max():.3g} per second; "
-            "assemble(..., rates=...) gives velocities that keep it closed, check=False goes on as it is"
+            f"assemble(..., rates=...) gives velocities that keep it closed{waived}"
         )
 
 

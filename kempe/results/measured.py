@@ -1,6 +1,11 @@
-"""What is measured along a run rather than kept in it: joints that close loops, and places of bodies."""
+"""What is measured along a run rather than kept in it: joints that close loops, and places of bodies.
 
-from typing import TYPE_CHECKING
+A run has rows, a rollout rows of every mechanism: results have the axes (rows,) or (n, rows) that its q has in front.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,41 +13,58 @@ from kempe.model.model import Model
 from kempe.model.state import placed
 
 if TYPE_CHECKING:
+    from kempe.results.rollout import Rollout
     from kempe.results.trajectory import Trajectory
 
 
-def _whole(run: "Trajectory") -> Model:
+def _whole(run: "Trajectory | Rollout") -> Model:
     """The model in which every joint that can close a loop does."""
     return run.model.switched(dict.fromkeys(run.model.topology.switchable, True))
 
 
-def measurable(run: "Trajectory", name: str) -> bool:
+def measurable(run: "Trajectory | Rollout", name: str) -> bool:
     """Whether a name is that of such a joint, or of a place such as "platform.x"."""
     return name in _whole(run).cut or placed(run.model, name) is not None
 
 
-def coordinates(run: "Trajectory", name: str) -> np.ndarray:
-    """Coordinates (n,) or (n, k); angles go on where they were measured within half a turn."""
+def at_rows(run: "Trajectory | Rollout", function: Callable, *given: np.ndarray) -> Any:
+    """A function of a model, one array or several, at all rows."""
+    front = run.q.shape[:-1]
+    found = function(*(x.reshape(-1, x.shape[-1]) for x in given), p=run.inputs)
+    if isinstance(found, tuple):
+        return tuple(x.reshape(*front, *x.shape[1:]) for x in found)
+    return found.reshape(*front, *found.shape[1:])
+
+
+def units(run: "Trajectory | Rollout", name: str) -> tuple[str, ...]:
+    """Those of the coordinates, empty for parts of a quaternion."""
     model = _whole(run)
     if name not in model.cut:
-        marker, k = _place(run, name)
-        values = run.model.place(marker, run.q, p=run.inputs)[0][:, k]
-        return np.unwrap(values) if k >= 3 else values
+        return ("rad" if _place(run, name)[1] >= 3 else "m",)
     kind = next(loop.joint.type for loop in model.topology.closures if loop.joint.name == name)
-    values = model.loop_coordinates(run.q, p=run.inputs)[:, model.cut[name][0]]
-    if len(kind.q_names) == len(kind.units):
-        for k, unit in enumerate(kind.units):
-            values[:, k] = np.unwrap(values[:, k]) if unit == "rad" else values[:, k]
+    return kind.units if len(kind.q_names) == len(kind.units) else ("",) * 4 + kind.units[3:]
+
+
+def coordinates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
+    """Coordinates, one or (.., k); angles go on where they were measured within half a turn."""
+    model = _whole(run)
+    if name in model.cut:
+        values = at_rows(run, model.loop_coordinates, run.q)[..., model.cut[name][0]]
+    else:
+        marker, k = _place(run, name)
+        values = at_rows(run, partial(run.model.place, marker), run.q)[0][..., k : k + 1]
+    for k, unit in enumerate(units(run, name)):
+        values[..., k] = np.unwrap(values[..., k]) if unit == "rad" else values[..., k]
     return _single(values)
 
 
-def rates(run: "Trajectory", name: str) -> np.ndarray:
+def rates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
     """Velocities likewise."""
     model = _whole(run)
     if name in model.cut:
-        return _single(model.loop_velocities(run.q, run.v, p=run.inputs)[:, model.cut[name][1]])
+        return _single(at_rows(run, model.loop_velocities, run.q, run.v)[..., model.cut[name][1]])
     marker, k = _place(run, name)
-    return np.einsum("nj,nj->n", run.model.place(marker, run.q, p=run.inputs)[1][:, k], run.v)
+    return np.einsum("...j,...j->...", at_rows(run, partial(run.model.place, marker), run.q)[1][..., k, :], run.v)
 
 
 def accelerations(run: "Trajectory", name: str) -> np.ndarray:
@@ -56,11 +78,11 @@ def accelerations(run: "Trajectory", name: str) -> np.ndarray:
     return np.einsum("nj,nj->n", matrix, run.a) + run.model.place_bias(marker, run.q, run.v, p=run.inputs)[:, k]
 
 
-def _place(run: "Trajectory", name: str) -> tuple[str, int]:
+def _place(run: "Trajectory | Rollout", name: str) -> tuple[str, int]:
     found = placed(run.model, name)
     assert found is not None
     return found
 
 
 def _single(values: np.ndarray) -> np.ndarray:
-    return values[:, 0] if values.shape[1] == 1 else values
+    return values[..., 0] if values.shape[-1] == 1 else values

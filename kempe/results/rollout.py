@@ -10,7 +10,7 @@ import numpy as np
 from kempe.errors import RowError, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.results import ink
+from kempe.results import ink, measured
 from kempe.results.columns import COORDINATE, RATE, labels, lookup, unknown
 from kempe.results.outcome import Statistics
 from kempe.results.trajectory import Trajectory
@@ -48,13 +48,22 @@ class Rollout:
         return len(self.q)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Coordinates of a joint (n, rows) or (n, rows, k), one coordinate by its full name, or a state of a law."""
+        """Coordinates of a joint (n, rows) or (n, rows, k), one coordinate by its full name, a place such as
+        "platform.x", or a state of a law."""
+        if not isinstance(name, str):
+            raise StateError(
+                f"rollout[...] takes a name, not {name!r}; trajectory(number) is one mechanism, state(row) all at a row"
+            )
         if name in self.z_names:
             return self.z[..., self.z_names.index(name)]
+        if measured.measurable(self, name):
+            return measured.coordinates(self, name)
         return self._named(COORDINATE, self.q, name)
 
     def rate(self, name: str) -> np.ndarray:
-        """Velocities of a joint (n, rows) or (n, rows, k), or of one freedom."""
+        """Velocities of a joint (n, rows) or (n, rows, k), of one freedom, or of a place."""
+        if measured.measurable(self, name):
+            return measured.rates(self, name)
         return self._named(RATE, self.v, name)
 
     def _named(self, quantity: str, values: np.ndarray, name: str) -> np.ndarray:
@@ -80,22 +89,20 @@ class Rollout:
         """The largest residual of loops (n, rows), over the mechanism's size; zero where there are none."""
         if not self.model.topology.constrained:
             return np.zeros(self.q.shape[:2])
-        return np.abs(self._each("residual", self.q)).max(axis=-1, initial=0.0)
+        return np.abs(measured.at_rows(self, self.model.residual, self.q)).max(axis=-1, initial=0.0)
 
     @cached_property
     def energy(self) -> np.ndarray:
         """Kinetic and potential energy together (n, rows)."""
-        kinetic, potential = (x.reshape(self.q.shape[:2]) for x in self._each("energy", self.q, self.v))
+        kinetic, potential = measured.at_rows(self, self.model.energy, self.q, self.v)
         return kinetic + potential
 
-    def _each(self, name: str, *given: np.ndarray):
-        """A function of the model at all rows of all mechanisms."""
-        n, rows = self.q.shape[:2]
-        p = None
-        if self.model.p_names:
-            p = np.repeat(self.p, rows, axis=0) if self.p.ndim == 2 else self.p
-        found = self.model.call(name, *(x.reshape(n * rows, -1) for x in given), p=p)
-        return found if isinstance(found, tuple) else found.reshape(n, rows, -1)
+    @property
+    def inputs(self) -> np.ndarray | None:
+        """The parameters as the model's functions take them, at all rows of one mechanism after the other."""
+        if not self.model.p_names:
+            return None
+        return np.repeat(self.p, len(self.t), axis=0) if self.p.ndim == 2 else self.p
 
     def trajectory(self, number: int) -> Trajectory:
         """One of the mechanisms as a run, with accelerations, to be plotted and viewed."""
@@ -117,14 +124,11 @@ class Rollout:
 
     def plot(self, joint: str, path: str | Path | None = None, *, degrees: bool = False) -> "Figure":
         """A coordinate of all mechanisms over time: some as lines, and the band that nine of ten are in."""
-        places = lookup(found := labels(self.model, COORDINATE))
-        if joint not in places:
-            raise unknown("joint or coordinate", joint, places)
-        if len(places[joint]) != 1:
-            raise StateError(f"{joint!r} has {len(places[joint])} coordinates; plot one of them by its full name")
-        label = found[places[joint][0]]
-        angle = degrees and label.unit == "rad"
-        values = np.degrees(self[joint]) if angle else self[joint]
+        values, unit = self[joint], self._unit(joint)
+        if values.ndim != 2:
+            raise StateError(f"{joint!r} has {values.shape[2]} coordinates; plot one of them by its full name")
+        if degrees and unit == "rad":
+            values, unit = np.degrees(values), "deg"
         paper = ink.figure(ink.WIDTH, 3.2)
         axes = paper.add_subplot()
         good = values[self.healthy]
@@ -136,7 +140,6 @@ class Rollout:
             axes.legend(fontsize=ink.FONT - 1, frameon=False, loc="best")
         ink.tidy(axes)
         axes.set_xlabel("time [s]", fontsize=ink.FONT)
-        unit = "deg" if angle else label.unit
         axes.set_ylabel(ink.plain(joint) + (f" [{ink.unit(unit)}]" if unit else ""), fontsize=ink.FONT)
         paper.suptitle(f"{ink.plain(self.model.mechanism.name)}, {len(self)} side by side", fontsize=ink.FONT + 2)
         if path is not None:
@@ -144,6 +147,13 @@ class Rollout:
 
             write(paper, Path(path))
         return paper
+
+    def _unit(self, name: str) -> str:
+        """That of a coordinate, by its own name or that of a joint with no other; states of a law have none."""
+        if measured.measurable(self, name):
+            return measured.units(self, name)[0]
+        known = labels(self.model, COORDINATE)
+        return "" if name in self.z_names else known[lookup(known)[name][0]].unit
 
     def __repr__(self) -> str:
         steps, seconds = self.statistics.steps, self.statistics.seconds

@@ -114,7 +114,7 @@ class Batch:
             raise StateError(f"rollout: dt is {dt!r} s and closed {closed!r}; both must be positive")
         if steps % every:
             raise StateError(f"rollout: {steps} steps are no whole number of rows of {every} steps each")
-        q, v = starts(model, state, batch)
+        q, v = starts(model, state, batch, "rollout")
         q, v = np.atleast_2d(q), np.atleast_2d(v)
         n = len(q)
         p = self._parameters(p, n)

@@ -186,7 +186,7 @@ class Many:
 
     def _rechosen(self, found: Moved, way: _Way) -> None:
         """Goes the way again with other coordinates where those in use did not suit."""
-        weak = np.flatnonzero(found.weak(WEAK))
+        weak = np.flatnonzero(found.weak(WEAK) & np.isfinite(way.start[1]).all(axis=1))
         for number in range(len(self._choices)):
             others = weak[self._number[weak] != number]
             weak = np.setdiff1d(weak, self._tried(number, others, FADING, found, way))
@@ -202,7 +202,9 @@ class Many:
 
     def _best(self, q: np.ndarray) -> int:
         """The number of the choice that is best at a pose."""
-        choice, _ = best_at(self.model, q)
+        choice, fit = best_at(self.model, q)
+        if fit == 0.0:  # none suits; that of the model is as good as any
+            return 0
         if choice not in self._choices:
             self._choices.append(choice)
         return self._choices.index(choice)
@@ -232,9 +234,10 @@ class Many:
 
     def _part(self, way: _Way) -> tuple[Moved, int]:
         """A part of the way to one row, halved until coordinates suit it, or it is a single step."""
-        number, steps = self._best(way.start[1][0]), way.every
+        finite, steps = bool(np.isfinite(way.start[1]).all()), way.every
+        number = self._best(way.start[1][0]) if finite else 0  # what is no number stays so in any coordinates
         found = self._run(number, way)
-        if steps == 1 or not found.weak(WEAK)[0]:
+        if steps == 1 or not finite or not found.weak(WEAK)[0]:
             return found, number
         before, _ = self._part(way.part(way.start, 0, steps // 2))
         after, number = self._part(way.part(before.last, steps // 2, steps))

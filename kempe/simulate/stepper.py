@@ -47,7 +47,7 @@ class Stepper:
         self._setting = Setting(torque, self._width, no_events(limits))
         self._substeps = int(substeps)
         self.p = model.parameters(p)
-        q, v = starts(model, state, batch)
+        q, v = starts(model, state, batch, "stepper")
         self.batch = len(q) if q.ndim == 2 else None
         self._many = Many(model, self._setting, known, dt / substeps, self.p, self.batch or 1)
         self._model_first = model
@@ -151,11 +151,16 @@ def fixed(method: str, where: str) -> Method:
     return METHODS[method]
 
 
-def starts(model: Model, state, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """q and v to begin with, of one mechanism or many."""
-    if isinstance(state, Sequence):
+def starts(model: Model, state, batch: int | None, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """q and v to begin with, of one mechanism or many; what: who asks."""
+    several = isinstance(state, Sequence)
+    if not all(isinstance(one, State) for one in (state if several else [] if state is None else [state])):
+        raise StateError(f"{what}: give a state, as model.assemble(...) or kp.State(model, q, v), or a list of them")
+    if several and not len(state):
+        raise StateError(f"{what}: the list of states is empty; give one state at least")
+    if several:
         if batch is not None and batch != len(state):
-            raise StateError(f"stepper: {len(state)} states were given for a batch of {batch}")
+            raise StateError(f"{what}: {len(state)} states were given for a batch of {batch}")
         return np.array([s.q for s in state], dtype=float), np.array([s.v for s in state], dtype=float)
     if state is None:
         state = model.assemble() if model.topology.closed else model.state()
@@ -163,5 +168,5 @@ def starts(model: Model, state, batch: int | None) -> tuple[np.ndarray, np.ndarr
     if batch is not None and q.ndim == 1:
         q, v = np.tile(q, (batch, 1)), np.tile(v, (batch, 1))
     if q.shape[-1:] != (model.nq,) or v.shape != (*q.shape[:-1], model.nv) or (batch is not None and len(q) != batch):
-        raise StateError(f"stepper: the state has q {q.shape} and v {v.shape}; the model has {model.nq} and {model.nv}")
+        raise StateError(f"{what}: the state has q {q.shape} and v {v.shape}; the model has {model.nq} and {model.nv}")
     return q, v

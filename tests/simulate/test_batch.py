@@ -282,10 +282,41 @@ def test_what_is_asked_of_a_rollout(tmp_path):
     assert (tmp_path / "fan.png").stat().st_size > 5000
     with pytest.raises(StateError, match="there is no joint or coordinate 'X'"):
         found.plot("X")
+    with pytest.raises(StateError, match=r"trajectory\(number\) is one mechanism"):
+        found[3]  # type: ignore[index]
     with pytest.raises(RowError, match="there is no row 11"):
         found.state(11)
     with pytest.raises(RowError, match="there is no mechanism 30"):
         found.trajectory(30)
+
+
+def test_joints_that_close_loops_and_places_have_columns_too():
+    model, states = falling("four-bar", 3)
+    found = model.batch().rollout(states, 1e-3, 2000, output=20)
+    for k in range(3):
+        # By hand: C turns the rocker against the coupler, which A and B have turned.
+        angle = found["D"][k] - found["A"][k] - found["B"][k]
+        np.testing.assert_allclose(np.exp(1j * found["C"][k]), np.exp(1j * angle), atol=1e-12)
+        assert np.abs(np.diff(found["C"][k])).max() < 1.0  # it goes on beyond half a turn
+        speed = found.rate("D")[k] - found.rate("A")[k] - found.rate("B")[k]
+        np.testing.assert_allclose(found.rate("C")[k], speed, atol=1e-11)
+        run = model.simulate(states[k], 2.0, tolerance=1e-11, output=0.02)
+        np.testing.assert_allclose(found["coupler.yaw"][k], run["coupler.yaw"], atol=1e-6)
+        np.testing.assert_allclose(found.rate("coupler.x")[k], run.rate("coupler.x"), atol=1e-5)
+    assert found.plot("C", degrees=True).axes[0].get_ylabel() == "C [deg]"
+    assert found.plot("coupler.x").axes[0].get_ylabel() == "coupler.x [m]"
+
+
+def test_steps_far_too_long_spoil_a_mechanism_and_no_other():
+    model, states = falling("four-bar")
+    wild = model.assemble({"A": 1.0}, near=states[0], rates={"A": 1e160})  # squares of its speeds are no numbers
+    found = model.batch().rollout([states[1], wild, states[2]], 1e-3, 200, output=100)
+    assert found.healthy.tolist() == [True, False, True]
+    assert "1 are no longer finite" in repr(found)
+    alone = model.batch().rollout([states[1], states[2]], 1e-3, 200, output=100)
+    np.testing.assert_array_equal(found.q[[0, 2]], alone.q)
+    coarse = model.batch().rollout(states, 0.5, 10)  # whatever becomes of them, it comes back
+    assert len(coarse) == len(states)
 
 
 def test_mistakes():
@@ -302,11 +333,15 @@ def test_mistakes():
     ):
         with pytest.raises(StateError, match=what):
             many.rollout(states, **{"dt": 0.1, "steps": 10, **options})
+    with pytest.raises(StateError, match="rollout: the list of states is empty"):
+        many.rollout([], 0.1, 10)
+    with pytest.raises(StateError, match="rollout: give a state"):
+        many.rollout(states[0].q, 0.1, 10)  # type: ignore[arg-type]
     with pytest.raises(StateError, match="threads is 0"):
         model.batch(0)
     with pytest.raises(StateError, match="q has shape"):
         many.forward_dynamics(states[0].q, states[0].v)
-    with pytest.raises(NotClosed, match="is open by"):
+    with pytest.raises(NotClosed, match=r"closes it$"):  # a rollout has no check=False
         many.rollout([kp.State(model, states[0].q + 0.01, states[0].v)], 0.1, 10)
 
 
