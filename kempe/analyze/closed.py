@@ -33,7 +33,7 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if model.formulation in WAYS:
         # What multipliers are found by tells rows that depend on each other from those that do not, not rows that are
         # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
-        fit = np.minimum(fit, model.call("reduction", q, p=p)[1])
+        fit = np.minimum(fit, model.call("fitness", q, p=p))
         fit = np.where(np.isfinite(vdot).all(axis=-1), fit, 0.0)
     if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own ways take as long as all the rest
         return vdot

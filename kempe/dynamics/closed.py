@@ -60,6 +60,10 @@ def _reduction(eq: "Equations", tree, q):
     return found.w, array([_fitness(eq, found)])
 
 
+def _fit(eq: "Equations", tree, q):
+    return (array([_fitness(eq, eq.eliminated(tree, q))]),)
+
+
 def _generalized_efforts(eq: "Equations", tree, q, v, a):
     found = eq.eliminated(tree, q)
     return found.w.T @ eq.inverse(tree, q, v, a), found.w, array([_fitness(eq, found)])  # (7)
@@ -82,6 +86,7 @@ FUNCTIONS = {
     ),
     "project": Function(("q", "v"), ("q_out", "v_out", "left"), ("vector", "vector", "scalar"), _project, chosen=True),
     "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), _reduction, chosen=True),
+    "fitness": Function(("q",), ("fit",), SCALAR, _fit, chosen=True),
     "generalized_efforts": Function(
         ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), _generalized_efforts, chosen=True
     ),
