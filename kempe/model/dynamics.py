@@ -91,7 +91,7 @@ class Dynamics(Loops, ABC):
         enter, rest, closed = self._prepared  # type: ignore[attr-defined]
         if enter is not None and p is None:
             if not closed:
-                if enter(q, v, tau, *rest, out) == 0:
+                if enter(q, v, tau if self.fully_driven else self.spread(tau), *rest, out) == 0:
                     return out
             elif enter(q, v, tau, *rest, out, told := np.empty(2)) == 0:
                 fit, opening = told.tolist()

@@ -175,7 +175,7 @@ class Model(Dynamics):
         closed, kernel = self.topology.constrained, None
         if closed and not blocks.repeats(self.chosen):
             kernel = self.kernel("driven_dynamics")
-        elif not closed and self.fully_driven:
+        elif not closed:
             kernel = self.kernel("forward_dynamics")
         return None if kernel is None else kernel.enter, (self.p,) if self.p_names else (), closed
 
