@@ -1,0 +1,41 @@
+"""States that spoil a batch: no numbers, singular poses, loops that are open; all others are as they are alone."""
+
+import numpy as np
+import pytest
+
+import kempe as kp
+from kempe.model.model import Model
+
+
+@pytest.fixture(scope="module")
+def parallelogram() -> Model:
+    """At A = 0 all of its rods lie on a line, and its loop lets it move in two ways."""
+    m = kp.Mechanism("parallelogram", gravity=(0, -9.81, 0))
+    crank, coupler, rocker = (m.rod(name, length=x, mass=1.0) for name, x in (("a", 0.5), ("b", 1.0), ("c", 0.5)))
+    m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True)
+    m.revolute("B", crank.end, coupler.start)
+    m.revolute("C", coupler.end, rocker.end)
+    m.revolute("D", m.ground.at(1, 0), rocker.start)
+    return m.compile()
+
+
+def swinging(model: Model, count: int) -> list[kp.State]:
+    return [model.assemble({"A": 1.2 + 0.02 * k}, near={"D": 1.2, "B": -1.2}) for k in range(count)]
+
+
+@pytest.mark.parametrize("bad", ["singular pose", "no numbers", "efforts beyond all numbers"])
+def test_one_mechanism_that_cannot_go_on_harms_no_other(parallelogram, bad):
+    model, number = parallelogram, 3
+    starts, tau = swinging(model, 7), np.zeros((7, 1))
+    if bad == "singular pose":
+        starts[number] = kp.State(model, np.zeros(3), np.zeros(3))
+    elif bad == "no numbers":
+        starts[number] = kp.State(model, np.full(3, np.nan), np.zeros(3))
+    else:
+        tau[number] = 1e300
+    run = model.batch(2).rollout(starts, 1e-3, 200, tau, output=50)  # several looks, so that they go on from there
+    assert run.healthy.tolist() == [k != number for k in range(7)]
+    assert "1 are no longer finite" in repr(run)
+    for k in set(range(7)) - {number}:
+        alone = model.simulate(starts[k], 0.2, method="rk4", step=1e-3, output=run.t)
+        np.testing.assert_allclose(run.q[k], alone.q, atol=1e-11)
