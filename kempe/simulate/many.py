@@ -192,11 +192,12 @@ class Many:
             weak = np.setdiff1d(weak, self._tried(number, others, FADING, found, way))
         while len(weak):
             one, known = weak[:1], len(self._choices)
-            number = self._best(way.start[1][one[0]], self._number[one[0]])
+            used = int(self._number[one[0]])
+            number = self._best(way.start[1][one[0]], used)
             if number == known:  # a new one, which may suit others too
                 weak = np.setdiff1d(weak, self._tried(number, weak, WEAK, found, way))
             if one[0] in weak:
-                part, self._number[one] = self._by_halves(way.of(one), self._number[one[0]])
+                part, self._number[one] = self._by_halves(way.of(one), used)
                 found.put(one, part)
                 weak = np.setdiff1d(weak, one)
 

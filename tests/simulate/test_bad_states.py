@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.errors import NotClosed
 from kempe.model.model import Model
 
 
@@ -39,3 +40,19 @@ def test_one_mechanism_that_cannot_go_on_harms_no_other(parallelogram, bad):
     for k in set(range(7)) - {number}:
         alone = model.simulate(starts[k], 0.2, method="rk4", step=1e-3, output=run.t)
         np.testing.assert_allclose(run.q[k], alone.q, atol=1e-11)
+
+
+def test_states_that_are_no_numbers_or_fast_do_not_hide_open_loops(parallelogram):
+    model = parallelogram
+    q, v = (np.array([getattr(state, part) for state in swinging(model, 7)]) for part in "qv")
+    for spoilt in (np.nan, 0.0):
+        poses, rates = q.copy(), v.copy()
+        poses[2] += spoilt
+        np.testing.assert_array_equal(np.isnan(model.forward_dynamics(poses, v)).any(axis=1), np.isnan(poses[:, 0]))
+        rates[2] = 1e4 * model.assemble({"A": 1.24}, near={"D": 1.2, "B": -1.2}, rates={"A": 1.0}).v
+        rates[5, 0] += 1e-4
+        with pytest.raises(NotClosed, match="opens at"):
+            model.forward_dynamics(poses, rates)
+        poses[5, 0] += 0.1
+        with pytest.raises(NotClosed, match="is open by"):
+            model.forward_dynamics(poses, v)
