@@ -1,10 +1,10 @@
-"""States that spoil a batch: no numbers, singular poses, loops that are open; all others are as they are alone."""
+"""States and arrays that spoil things: no numbers, singular poses, open loops, outputs that cannot be written to."""
 
 import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.errors import NotClosed
+from kempe.errors import NotClosed, StateError
 from kempe.model.model import Model
 
 
@@ -56,3 +56,38 @@ def test_states_that_are_no_numbers_or_fast_do_not_hide_open_loops(parallelogram
         poses[5, 0] += 0.1
         with pytest.raises(NotClosed, match="is open by"):
             model.forward_dynamics(poses, v)
+
+
+def test_accelerations_are_never_worked_out_from_what_they_were_written_over(parallelogram):
+    """Where coordinates are poor, what was given is worked on once more."""
+    model, tau = parallelogram, np.array([0.3])
+    for angle, fit in ((1.2, True), (0.003, False)):
+        state = model.assemble({"A": angle}, near={"D": angle, "B": -angle}, rates={"A": 1.0})
+        assert (model.kernel("driven_dynamics")(state.q, state.v, tau)[1][0] > 0.01) == fit
+        wanted = model.forward_dynamics(state.q, state.v, tau)
+        v = state.v.copy()
+        if fit:
+            np.testing.assert_allclose(model.forward_dynamics(state.q, v, tau, out=v), wanted, rtol=1e-11)
+            continue
+        for check in (True, False):
+            both = np.concatenate([state.q, state.v])
+            with pytest.raises(StateError, match="out is also v; give it an array of its own"):
+                model.forward_dynamics(both[:3], both[3:], tau, check=check, out=both[3:])
+
+
+def test_accelerations_fit_where_they_are_put(parallelogram):
+    model = parallelogram
+    state, tau, fixed = swinging(model, 1)[0], np.zeros(1), np.empty(3)
+    fixed.flags.writeable = False
+    for out, what in (
+        (np.empty(3, dtype=int), r"out is int64 of shape \(3,\); it takes an array of floats of shape \(3,\)"),
+        (np.empty(4), r"out is float64 of shape \(4,\)"),
+        (np.empty((2, 3)), r"out is float64 of shape \(2, 3\)"),
+        ([0.0, 0.0, 0.0], r"out is \[0.0, 0.0, 0.0\]"),
+        (fixed, "out is read-only"),
+    ):
+        with pytest.raises(StateError, match=what):
+            model.forward_dynamics(state.q, state.v, tau, out=out)
+    wanted = model.forward_dynamics(state.q, state.v, tau)
+    for out in (np.empty(6)[::2], np.empty(3, dtype=np.float32)):
+        np.testing.assert_allclose(model.forward_dynamics(state.q, state.v, tau, out=out), wanted, rtol=1e-6)
