@@ -91,3 +91,64 @@ def test_accelerations_fit_where_they_are_put(parallelogram):
     wanted = model.forward_dynamics(state.q, state.v, tau)
     for out in (np.empty(6)[::2], np.empty(3, dtype=np.float32)):
         np.testing.assert_allclose(model.forward_dynamics(state.q, state.v, tau, out=out), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_quaternions_of_any_length_are_the_same_start(closed):
+    m = kp.Mechanism("floating", gravity=(0, 0, -9.81))
+    base = m.box("base", size=(0.3, 0.2, 0.1), mass=2.0)
+    m.free("float", m.ground.origin, base.origin)
+    rods = [m.rod(f"rod{k}", length=x, mass=0.5, radius=0.01) for k, x in enumerate((0.3, 0.5, 0.4))]
+    m.revolute("A", base.at(0, 0), rods[0].start)
+    m.revolute("B", rods[0].end, rods[1].start)
+    if closed:
+        m.revolute("C", rods[1].end, rods[2].end)
+    m.revolute("D", base.at(0.5, 0), rods[2].start)
+    model = m.compile()
+    state = model.random_state(3)
+    if closed:
+        state = model.assemble({"A": 1.2}, near={"D": 1.2, "B": -1.0}, rates={"A": 1.0})
+    longer = kp.State(model, state.q.copy(), state.v)
+    longer.q[:4] *= 2.0
+    run = model.simulate(longer, 0.05, method="rk4", step=1e-3, output=0.05)  # brings its start onto the manifold
+    found, sim = model.batch().rollout([state, longer], 1e-3, 50), model.stepper(longer, 1e-3)
+    for _ in range(50):
+        sim.step()
+    for q in (found.q[1, -1], sim.q):
+        np.testing.assert_allclose(q, run.q[-1], atol=1e-11)
+    np.testing.assert_allclose(found.q[1], found.q[0], atol=1e-14)
+
+
+def test_what_is_given_for_each_state_is_as_long_as_there_are_states(parallelogram):
+    """On several threads, rows too many would be left out without a word."""
+    model = parallelogram
+    q, v = (np.array([getattr(state, part) for state in swinging(model, 7)]) for part in "qv")
+    for count in (1, 6, 14):
+        with pytest.raises(StateError, match=rf"tau has shape \({count}, 1\) for 7 states"):
+            model.batch(2).forward_dynamics(q, v, np.zeros((count, 1)))
+        with pytest.raises(StateError, match=rf"a has shape \({count}, 3\) for 7 states"):
+            model.batch(2).generalized_forces(q, v, np.zeros((count, 3)))
+
+
+def test_starts_that_are_none(parallelogram):
+    model, state = parallelogram, swinging(parallelogram, 1)[0]
+    rod = kp.Mechanism("rod", gravity=(0, -9.81, 0))
+    rod.revolute("A", rod.ground.origin, rod.rod("r", length=1.0, mass=1.0).start)
+    other = rod.compile().state()
+    for start, options, what in (
+        ([], {}, r"the state is \[\]; give a State, or a list of one or more"),
+        ({"A": 1.0}, {}, r"the state is \{'A': 1.0\}; give a State"),
+        ([state.q], {}, "give a State, or a list"),
+        ([state, other], {}, "not all of one model"),
+        (other, {}, "the model has 3 and 3"),
+        (state, {"batch": 0}, "batch is 0; give a number from 1 on"),
+        (state, {"batch": 2.5}, "batch is 2.5"),
+    ):
+        for where, begin in (
+            ("rollout", lambda *a, **k: model.batch().rollout(*a, 1e-3, 10, **k)),
+            ("stepper", lambda *a, **k: model.stepper(*a, 1e-3, **k)),
+        ):
+            with pytest.raises(StateError, match=f"{where}: .*{what}"):
+                begin(start, **options)
+    with pytest.raises(StateError, match="dt is inf s"):
+        model.batch().rollout(state, np.inf, 10)
