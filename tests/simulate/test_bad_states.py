@@ -152,3 +152,13 @@ def test_starts_that_are_none(parallelogram):
                 begin(start, **options)
     with pytest.raises(StateError, match="dt is inf s"):
         model.batch().rollout(state, np.inf, 10)
+
+
+def test_rollouts_tell_of_singular_poses_they_went_through(parallelogram):
+    """A run with error control ends there."""
+    model = parallelogram
+    starts = [*swinging(model, 2), model.assemble({"A": -1.5}, near={"D": -1.5, "B": 1.5})]  # the last hangs down
+    run = model.batch().rollout(starts, 1e-3, 500)
+    ended = [model.simulate(state, 0.5).outcome.kind == "singular" for state in starts]
+    assert ended == (run.fit <= 0).tolist() == [True, True, False]
+    assert "2 went through a singular pose" in repr(run)
