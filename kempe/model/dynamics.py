@@ -68,8 +68,8 @@ class Dynamics(Loops, ABC):
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True, out: np.ndarray | None = None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.
 
-        check: whether loops that are not closed, or are about to open, are refused. out: where to put vdot, an array;
-        for one state and efforts in an array, that is the quickest way.
+        check: whether loops that are not closed, or are about to open, are refused. out: where to put vdot, an array of
+        its own; for one state and efforts in an array, that is the quickest way.
         """
         if out is not None:
             return self._into(out, q, v, tau, p, check)
@@ -97,7 +97,16 @@ class Dynamics(Loops, ABC):
                 fit, opening = told.tolist()
                 if fit > FIT and (opening <= OPEN or not check):
                     return out
-        out[...] = self.forward_dynamics(q, v, tau, p, check)
+                for name, given in (("q", q), ("v", v), ("tau", tau)):
+                    if np.shares_memory(out, given):  # what was given is lost, and would have to be worked on again
+                        raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
+        vdot = self.forward_dynamics(q, v, tau, p, check)
+        if not isinstance(out, np.ndarray) or out.shape != vdot.shape or out.dtype.kind != "f":
+            has = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
+            raise StateError(f"forward_dynamics: out is {has}; it takes an array of floats of shape {vdot.shape}")
+        if not out.flags.writeable:
+            raise StateError("forward_dynamics: out is read-only; give an array that can be written to")
+        out[...] = vdot
         return out
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:

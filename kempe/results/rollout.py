@@ -28,7 +28,8 @@ class Rollout:
     t (rows,); q (n, rows, nq), v (n, rows, nv): coordinates and velocities, on the loops; u (n, rows, nu): efforts of
     actuators, held from there on; z (n, rows, nz), z_names: states of a law; p: parameters, of all or (n, ..).
     gap (n,): how far loops were open at most at the end of any step, over the mechanism's size; fit (n,): the least
-    fitness of generalized coordinates on the way. stops (n, rows, ..): efforts of stops. statistics: what it cost.
+    fitness of generalized coordinates on the way, negative where a mechanism went through a singular pose. stops (n,
+    rows, ..): efforts of stops. statistics: what it cost.
     """
 
     model: Model
@@ -160,4 +161,6 @@ class Rollout:
         speed = f", {steps / seconds:.3g} steps/s" if seconds else ""
         ill = len(self) - int(self.healthy.sum())
         told = f"; {ill} are no longer finite" if ill else ""
+        passed = int((self.healthy & (self.fit <= 0)).sum())
+        told += f"; {passed} went through a singular pose" if passed else ""
         return f"Rollout({self.model.mechanism.name!r}: {len(self)} over {self.t[-1]:g} s{speed}{told})"

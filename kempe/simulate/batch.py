@@ -68,6 +68,9 @@ class Batch:
                 f"batch: q has shape {q.shape} and v {v.shape}; give (n, {self.model.nq}) and (n, {self.model.nv})"
             )
         p = None if p is None else np.asarray(p, dtype=float)
+        for what, x in (("tau" if name == "forward_dynamics" else "a", third), ("p", p)):
+            if x is not None and x.ndim > 1 and len(x) != len(q):
+                raise StateError(f"batch: {what} has shape {x.shape} for {len(q)} states; give a row for each, or one")
         found: dict[int, np.ndarray] = {}
 
         def some(first: int, last: int) -> None:
@@ -110,8 +113,8 @@ class Batch:
         begun, model = time.perf_counter(), self.model
         known = fixed(method, "rollout")
         steps, every = _whole("steps", steps), steps if output is None else _whole("output", output)
-        if not dt > 0 or not closed > 0:
-            raise StateError(f"rollout: dt is {dt!r} s and closed {closed!r}; both must be positive")
+        if not 0 < dt < np.inf or not closed > 0:
+            raise StateError(f"rollout: dt is {dt!r} s and closed {closed!r}; both must be positive, and dt finite")
         if steps % every:
             raise StateError(f"rollout: {steps} steps are no whole number of rows of {every} steps each")
         q, v = starts(model, state, batch, "rollout")

@@ -56,8 +56,7 @@ class Moved:
 
     def weak(self, least: float) -> np.ndarray:
         """Which mechanisms' coordinates were not fit on the way, or gave what is no number."""
-        finite = np.isfinite(self.q).all(axis=(1, 2)) & np.isfinite(self.v).all(axis=(1, 2))
-        return ~((self.fit > least) & finite)
+        return ~((self.fit > least) & _finite((self.q, self.v)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,26 +184,29 @@ class Many:
     # ---- by others where it is weak --------------------------------------------------------------------
 
     def _rechosen(self, found: Moved, way: _Way) -> None:
-        """Goes the way again with other coordinates where those in use did not suit."""
-        weak = np.flatnonzero(found.weak(WEAK) & np.isfinite(way.start[1]).all(axis=1))
+        """Goes the way again with other coordinates where those in use did not suit; not from where there is no state
+        left to go on from."""
+        weak = np.flatnonzero(found.weak(WEAK) & _finite(way.start))
         for number in range(len(self._choices)):
             others = weak[self._number[weak] != number]
             weak = np.setdiff1d(weak, self._tried(number, others, FADING, found, way))
         while len(weak):
             one, known = weak[:1], len(self._choices)
-            number = self._best(way.start[1][one[0]])
+            used = int(self._number[one[0]])
+            number = self._best(way.start[1][one[0]], used)
             if number == known:  # a new one, which may suit others too
                 weak = np.setdiff1d(weak, self._tried(number, weak, WEAK, found, way))
             if one[0] in weak:
-                part, self._number[one] = self._by_halves(way.of(one))
+                part, self._number[one] = self._by_halves(way.of(one), used)
                 found.put(one, part)
                 weak = np.setdiff1d(weak, one)
 
-    def _best(self, q: np.ndarray) -> int:
-        """The number of the choice that is best at a pose."""
-        choice, fit = best_at(self.model, q)
-        if fit == 0.0:  # none suits; that of the model is as good as any
-            return 0
+    def _best(self, q: np.ndarray, used: int) -> int:
+        """The number of the choice that is best at a pose; of the one in use, where loops are singular and there is
+        none."""
+        choice, _ = best_at(self.model, q)
+        if len(choice.rows) < self.model.nv - self.model.dof:
+            return used
         if choice not in self._choices:
             self._choices.append(choice)
         return self._choices.index(choice)
@@ -219,27 +221,33 @@ class Many:
         self._number[some[good]] = number
         return some[good]
 
-    def _by_halves(self, way: _Way) -> tuple[Moved, int]:
-        """One mechanism, row by row, with the best coordinates where each part of the way begins; and their number at
-        the end."""
-        found, start, number = self._empty(1, way.rows), way.start, 0
+    def _by_halves(self, way: _Way, number: int) -> tuple[Moved, int]:
+        """One mechanism, row by row, with the best coordinates where each part of the way begins; their number before
+        is given, and that at the end."""
+        found, start = self._empty(1, way.rows), way.start
         found.fit[:], found.gap[:] = 1.0, 0.0
         for row in range(way.rows):
-            part, number = self._part(way.part(start, row * way.every, (row + 1) * way.every))
+            part, number = self._part(way.part(start, row * way.every, (row + 1) * way.every), number)
             for target, source in zip(found.states, part.states, strict=True):
                 target[:, row] = source[:, 0]
             found.fit[:], found.gap[:] = np.minimum(found.fit, part.fit), np.maximum(found.gap, part.gap)
             start = part.last
         return found, number
 
-    def _part(self, way: _Way) -> tuple[Moved, int]:
-        """A part of the way to one row, halved until coordinates suit it, or it is a single step."""
-        finite, steps = bool(np.isfinite(way.start[1]).all()), way.every
-        number = self._best(way.start[1][0]) if finite else 0  # what is no number stays so in any coordinates
+    def _part(self, way: _Way, number: int) -> tuple[Moved, int]:
+        """A part of the way to one row, halved until coordinates suit it, or it is a single step, or there is no state
+        left to go on from."""
+        going, steps = _finite(way.start)[0], way.every
+        number = self._best(way.start[1][0], number) if going else number
         found = self._run(number, way)
-        if steps == 1 or not finite or not found.weak(WEAK)[0]:
+        if steps == 1 or not going or not found.weak(WEAK)[0]:
             return found, number
-        before, _ = self._part(way.part(way.start, 0, steps // 2))
-        after, number = self._part(way.part(before.last, steps // 2, steps))
+        before, number = self._part(way.part(way.start, 0, steps // 2), number)
+        after, number = self._part(way.part(before.last, steps // 2, steps), number)
         least, most = np.minimum(before.fit, after.fit), np.maximum(before.gap, after.gap)
         return replace(after, fit=least, gap=most), number
+
+
+def _finite(start: Start) -> np.ndarray:
+    """Of which mechanisms all numbers are."""
+    return np.logical_and.reduce([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in start])

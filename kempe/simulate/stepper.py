@@ -1,6 +1,7 @@
 """Stepper: fixed steps one at a time, for control and learning loops, of one mechanism or of many at once."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -151,22 +152,38 @@ def fixed(method: str, where: str) -> Method:
     return METHODS[method]
 
 
-def starts(model: Model, state, batch: int | None, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """q and v to begin with, of one mechanism or many; what: who asks."""
-    several = isinstance(state, Sequence)
-    if not all(isinstance(one, State) for one in (state if several else [] if state is None else [state])):
-        raise StateError(f"{what}: give a state, as model.assemble(...) or kp.State(model, q, v), or a list of them")
-    if several and not len(state):
-        raise StateError(f"{what}: the list of states is empty; give one state at least")
-    if several:
-        if batch is not None and batch != len(state):
-            raise StateError(f"{what}: {len(state)} states were given for a batch of {batch}")
-        return np.array([s.q for s in state], dtype=float), np.array([s.v for s in state], dtype=float)
+def starts(model: Model, state: Any, batch: int | None, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """q and v to begin with, of one mechanism or many; quaternions are of length one."""
+    if batch is not None and not (isinstance(batch, (int, np.integer)) and batch > 0):
+        raise StateError(f"{where}: batch is {batch!r}; give a number from 1 on")
     if state is None:
         state = model.assemble() if model.topology.closed else model.state()
-    q, v = np.array(state.q, dtype=float), np.array(state.v, dtype=float)
+    several = isinstance(state, Sequence) and not isinstance(state, str)
+    given: list[Any] = list(state) if several else [state]
+    if not given or not all(isinstance(each, State) for each in given):
+        raise StateError(
+            f"{where}: give a state, as model.assemble(...) or kp.State(model, q, v), or a list of one or more, not "
+            f"{state!r}"
+        )
+    if several:
+        if batch is not None and batch != len(given):
+            raise StateError(f"{where}: {len(given)} states were given for a batch of {batch}")
+        if len({(np.shape(each.q), np.shape(each.v)) for each in given}) > 1:
+            raise StateError(f"{where}: the states of the list are not all of one model")
+        q, v = np.array([s.q for s in given], dtype=float), np.array([s.v for s in given], dtype=float)
+    else:
+        q, v = np.array(given[0].q, dtype=float), np.array(given[0].v, dtype=float)
     if batch is not None and q.ndim == 1:
         q, v = np.tile(q, (batch, 1)), np.tile(v, (batch, 1))
-    if q.shape[-1:] != (model.nq,) or v.shape != (*q.shape[:-1], model.nv) or (batch is not None and len(q) != batch):
-        raise StateError(f"{what}: the state has q {q.shape} and v {v.shape}; the model has {model.nq} and {model.nv}")
+    if (
+        q.ndim > 2
+        or q.shape[-1:] != (model.nq,)
+        or v.shape != (*q.shape[:-1], model.nv)
+        or (batch is not None and len(q) != batch)
+    ):
+        raise StateError(f"{where}: the state has q {q.shape} and v {v.shape}; the model has {model.nq} and {model.nv}")
+    for joint in model.topology.tree:
+        if len(joint.joint.type.q_names) != len(joint.joint.type.v_names):
+            turned = q[..., joint.q.start : joint.q.start + 4]
+            turned /= np.linalg.norm(turned, axis=-1, keepdims=True)
     return q, v
