@@ -92,7 +92,7 @@ def _floating(model: Model) -> list[int]:
     return [k for t in model.topology.tree if t.joint.type is Free for k in range(t.v.start, t.v.stop)]
 
 
-def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float = 1.0) -> Choice:
+def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float = 1.0, p=None) -> Choice:
     """Which velocities depend on the others at a state, and rows and columns in the order of elimination.
 
     sparing: how much velocities that few loops feel are preferred as dependent ones, which keeps J_S sparse; floats:
@@ -100,7 +100,7 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     """
     scales = scales_of(model)
     # Rows that vanish, as all that keep a loop in its plane do, are left out.
-    jacobian = model.loop_rows(q)
+    jacobian = model.loop_rows(q, p=p)
     real = np.flatnonzero(jacobian.any(axis=1))
     work = jacobian[real] * scales.columns / scales.rows[real, None]
     nonzero = np.abs(work) > NOTHING * np.abs(work).max(initial=0.0)
@@ -122,14 +122,14 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     return Choice(tuple(rows), columns, rest, tuple(factors.tolist()))
 
 
-def pivots_at(model: Model, choice: Choice, q: np.ndarray) -> np.ndarray:
+def pivots_at(model: Model, choice: Choice, q: np.ndarray, p=None) -> np.ndarray:
     """What the elimination of a choice divides by at a state, times its scales, with their signs."""
-    return pivots(part(rows_at(model, q), choice.rows, choice.dependent)) * choice.scales
+    return pivots(part(rows_at(model, q, p), choice.rows, choice.dependent)) * choice.scales
 
 
-def fitness(model: Model, choice: Choice, q: np.ndarray) -> float:
+def fitness(model: Model, choice: Choice, q: np.ndarray, p=None) -> float:
     """The least of them, without sign."""
-    return float(np.abs(pivots_at(model, choice, q)).min(initial=np.inf)) if choice.rows else 1.0
+    return float(np.abs(pivots_at(model, choice, q, p)).min(initial=np.inf)) if choice.rows else 1.0
 
 
 def _fill(model: Model, choice: Choice) -> int:

@@ -40,7 +40,10 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if vdot.ndim == 1:
         return numeric(model, q, v, tau, p, SINGULAR)
     for row in np.flatnonzero(~(fit > FIT)).tolist():
-        vdot[row] = numeric(model, *(row_of(x, row) for x in (q, v, tau, p)), least=SINGULAR)
+        try:
+            vdot[row] = numeric(model, *(row_of(x, row) for x in (q, v, tau, p)), least=SINGULAR)
+        except Singular as error:
+            raise Singular(f"state {row}: {error}") from None
     return vdot
 
 
@@ -256,14 +259,16 @@ def check_accelerations(model: Model, q, v, a, p) -> None:
 
 
 def _loop_of(model: Model, sizes: np.ndarray) -> tuple[str, float, str]:
-    """The loop, or the coupling, with the largest entry, what its residual is divided by, and in which unit."""
-    worst, at = int(sizes.reshape(-1, sizes.shape[-1]).max(axis=0).argmax()), 0
+    """The loop, or the coupling, with the largest entry, and of which state where there are many; what its residual is
+    divided by, and in which unit."""
+    state, worst = divmod(int(sizes.argmax()), sizes.shape[-1])
+    where, at = f" of state {state}" if sizes.ndim > 1 else "", 0
     for loop in model.topology.loops:
         at += loop.joint.rows
         if worst < at:
-            return f"loop {' - '.join(loop.around)}", model.equations.closure_size, "m"
+            return f"loop {' - '.join(loop.around)}{where}", model.equations.closure_size, "m"
     coupling = model.topology.couplings[worst - at].coupling
-    return f"coupling {coupling.name}", 1.0, coupling.unit
+    return f"coupling {coupling.name}{where}", 1.0, coupling.unit
 
 
 def row_of(x, row: int) -> Any:

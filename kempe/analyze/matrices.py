@@ -72,11 +72,11 @@ def closure_at(model: Model, q: np.ndarray, p=None) -> tuple[np.ndarray, Matrix,
     return phi, Entries(*model.loop_places, values, (len(phi), model.nv)), upright
 
 
-def rows_at(model: Model, q: np.ndarray) -> Matrix:
+def rows_at(model: Model, q: np.ndarray, p=None) -> Matrix:
     """J at a state, as `Model.loop_rows` has it."""
     if not model.loops_repeat:
-        return model.loop_rows(q)
-    return Entries(*model.loop_places, model.row_entries(q), (model.equations.sizes["lam"], model.nv))
+        return model.loop_rows(q, p=p)
+    return Entries(*model.loop_places, model.row_entries(q, p=p), (model.equations.sizes["lam"], model.nv))
 
 
 def part(matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:

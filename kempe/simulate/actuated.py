@@ -36,8 +36,9 @@ def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.n
             f"at this state the actuated joints {', '.join(model.u_names)} are no coordinates of "
             f"{model.mechanism.name!r}: it can move with them held; start elsewhere, or give formulation='partition'"
         )
-    own, other = model.choice, choose_at(model, q)
-    choice = other if fitness(model, other, q) > BETTER * fitness(model, own, q) else own
+    given = p if model.p_names else None
+    own, other = model.choice, choose_at(model, q, p=given)
+    choice = other if fitness(model, other, q, given) > BETTER * fitness(model, own, q, given) else own
     return system(model, setting, choice), scales(model, p, choice, q)
 
 
@@ -55,7 +56,7 @@ def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:
 
 def _expression(model: Model, choice: Choice, start: np.ndarray, p: np.ndarray):
     """Fitness with the sign of det J_S beside that at the start, less what is left at the end."""
-    side = float(np.prod(np.sign(pivots_at(model, choice, start))))
+    side = float(np.prod(np.sign(pivots_at(model, choice, start, p if model.p_names else None))))
     equations = model.equations
     tree, size = equations.tree(p), equations.closure_size
 

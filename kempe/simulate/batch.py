@@ -17,7 +17,7 @@ from kempe.analyze.closed import check_closed
 from kempe.compiler.native import host
 from kempe.compiler.threads import cores, spread
 from kempe.control.laws import CompiledLaw
-from kempe.errors import StateError
+from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results.outcome import Statistics
@@ -79,7 +79,10 @@ class Batch:
 
         # Compiled once, not by every thread.
         kernel = self.model.kernel("forward_dynamics" if name == "forward_dynamics" else "generalized_forces")
-        spread(len(q), host().lanes, self.threads, kernel.effort, some)
+        try:
+            spread(len(q), host().lanes, self.threads, kernel.effort, some)
+        except (NotClosed, Singular):  # of all of them, not of a part, this tells which state it is
+            return getattr(self.model, name)(q, v, third, p, **options)
         return np.concatenate([found[first] for first in sorted(found)])
 
     # ---- rollouts --------------------------------------------------------------------------------------

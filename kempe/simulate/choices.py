@@ -33,10 +33,10 @@ NARROW = 1e-6  # fitness of the best choice, at which the loops count as singula
 CLEAR = 0.15  # fitness of the best choice, at which a singular pose is left behind
 
 
-def best_at(model: Model, q: np.ndarray) -> tuple[Choice, float]:
+def best_at(model: Model, q: np.ndarray, p=None) -> tuple[Choice, float]:
     """The sparsest choice that is nearly as fit as can be at a state, and its fitness."""
-    found = [choose_at(model, q, sparing) for sparing in sparings(model)]
-    sizes = [fitness(model, choice, q) if len(choice.rows) == model.nv - model.dof else 0.0 for choice in found]
+    found = [choose_at(model, q, sparing, p=p) for sparing in sparings(model)]
+    sizes = [fitness(model, choice, q, p) if len(choice.rows) == model.nv - model.dof else 0.0 for choice in found]
     for choice, size in zip(found, sizes, strict=True):
         if size >= max(sizes) / BETTER:
             return choice, size
@@ -79,7 +79,7 @@ class Choices:
             for fit, known, its in found:
                 if fit > BETTER * WEAK:
                     return system(model, setting, known), its
-            other, fit = best_at(model, q)
+            other, fit = best_at(model, q, p if model.p_names else None)
             if fit < NARROW and self._on_a_freer_branch(q, p):
                 return system(model, setting, None), scales(model, p)
             if fit > BETTER * own:
@@ -97,7 +97,7 @@ class Choices:
             fit = float(main(t, q, v, z, w, p, c)[-1])
             if fit > 0.0:
                 return fit, c
-        pivots = pivots_at(model, choice, q)
+        pivots = pivots_at(model, choice, q, p if model.p_names else None)
         before[choice] = c = scales(model, p, choice, q, pivots)
         return float(np.abs(pivots).min(initial=1.0)), c
 
@@ -119,7 +119,7 @@ class Choices:
     def fading(self, machine: Machine) -> None:
         """Looks for another choice, and has it compiled in the background; looks again when it has faded by half."""
         machine.m[at.FADING_BELOW] = 0.5 * machine.m[at.FIT]
-        choice, fit = best_at(self.model, machine.q)
+        choice, fit = best_at(self.model, machine.q, self._p(machine))
         if self.crossing and fit < FADING:
             self._cross(machine)
             return
@@ -133,19 +133,18 @@ class Choices:
         found = self._coming.result()
         self._coming = None
         assert found.choice is not None
-        if fitness(self.model, found.choice, machine.q) > BETTER * max(float(machine.m[at.FIT]), 0.0) or (
-            machine.w[at.NUMERIC] and fitness(self.model, found.choice, machine.q) > WEAK
-        ):
+        fit = fitness(self.model, found.choice, machine.q, self._p(machine))
+        if fit > BETTER * max(float(machine.m[at.FIT]), 0.0) or (machine.w[at.NUMERIC] and fit > WEAK):
             self._take(machine, found)
 
     def weak(self, machine: Machine) -> bool:
         """A step led where the coordinates fail; whether the run can go on."""
-        model = self.model
+        model, p = self.model, self._p(machine)
         before, after = machine.q.copy(), machine.next[0]
-        choice, fit = best_at(model, before)
-        ahead = best_at(model, after)[1] if np.isfinite(after).all() else 0.0
+        choice, fit = best_at(model, before, p)
+        ahead = best_at(model, after, p)[1] if np.isfinite(after).all() else 0.0
         near = self.crossing and min(fit, ahead) < 0.5 * FADING
-        if near or fit < NARROW or machine.w[at.NUMERIC] or not self._survives(before, after):
+        if near or fit < NARROW or machine.w[at.NUMERIC] or not self._survives(before, after, p):
             if self.crossing:
                 self._cross(machine)
                 return True
@@ -161,8 +160,9 @@ class Choices:
             if fit < BETTER * machine.m[at.WEAK_BELOW]:
                 machine.m[at.WEAK_BELOW] *= 0.1
             return True
-        if self._coming is not None and self._tried is not None and fitness(model, self._tried, before) > fit / BETTER:
-            choice = self._tried  # nearly as good, and begun already
+        tried = self._tried if self._coming is not None else None
+        if tried is not None and fitness(model, tried, before, p) > fit / BETTER:
+            choice = tried  # nearly as good, and begun already
         self._change(machine, choice)
         return True
 
@@ -172,14 +172,14 @@ class Choices:
             return False
         self._stepped = int(machine.w[at.STEPS])
         self._left_alone(machine)
-        choice, fit = best_at(self.model, machine.q)
+        choice, fit = best_at(self.model, machine.q, self._p(machine))
         if fit < CLEAR:
             self._aim(machine)
             return False
         machine.w[at.CROSSING] = 0
         self._keep_energy(machine)
         old = machine.system.choice
-        if old is not None and fitness(self.model, old, machine.q) >= min(fit / BETTER, FADING):
+        if old is not None and fitness(self.model, old, machine.q, self._p(machine)) >= min(fit / BETTER, FADING):
             machine.use(machine.system, scales(self.model, machine.p, old, machine.q))
             self.begin(machine)
         else:
@@ -249,13 +249,13 @@ class Choices:
 
     def _ahead(self, machine: Machine) -> float:
         """How long it takes until a pivot of the loops vanishes, by Newton's method; infinity where none will."""
-        model = self.model
-        choice = machine.system.choice or best_at(model, machine.q)[0]
+        model, p = self.model, self._p(machine)
+        choice = machine.system.choice or best_at(model, machine.q, p)[0]
         v, a = machine.v.copy(), machine.slopes[0, model.nq : model.nq + model.nv].copy()
-        signs = np.sign(pivots_at(model, choice, machine.q))
+        signs = np.sign(pivots_at(model, choice, machine.q, p))
 
         def pivots(t: float) -> np.ndarray:
-            return signs * pivots_at(model, choice, model.integrate(machine.q, t * v + 0.5 * t * t * a))
+            return signs * pivots_at(model, choice, model.integrate(machine.q, t * v + 0.5 * t * t * a), p)
 
         t, soon = 0.0, 1e-6 * float(machine.m[at.STEADY] or machine.m[at.H])
         for _ in range(4):
@@ -280,14 +280,14 @@ class Choices:
         machine.use(found, scales(self.model, machine.p, found.choice, machine.q))
         self.begin(machine)
 
-    def _survives(self, before: np.ndarray, after: np.ndarray) -> bool:
+    def _survives(self, before: np.ndarray, after: np.ndarray, p) -> bool:
         """Whether some choice stays fit from one state to another: then loops are not singular in between."""
         model = self.model
         if not np.isfinite(after).all():
-            return best_at(model, before)[1] > NARROW
+            return best_at(model, before, p)[1] > NARROW
         middle = model.integrate(before, 0.5 * model.difference(before, after))
-        for choice in {best_at(model, q)[0] for q in (before, middle, after)}:
-            pivots = [pivots_at(model, choice, q) for q in (before, middle, after)]
+        for choice in {best_at(model, q, p)[0] for q in (before, middle, after)}:
+            pivots = [pivots_at(model, choice, q, p) for q in (before, middle, after)]
             kept = all((x * y > 0).all() for x, y in pairwise(pivots))
             if len(choice.rows) == model.nv - model.dof and kept:
                 return True

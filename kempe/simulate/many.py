@@ -193,7 +193,7 @@ class Many:
         while len(weak):
             one, known = weak[:1], len(self._choices)
             used = int(self._number[one[0]])
-            number = self._best(way.start[1][one[0]], used)
+            number = self._best(way.of(one), used)
             if number == known:  # a new one, which may suit others too
                 weak = np.setdiff1d(weak, self._tried(number, weak, WEAK, found, way))
             if one[0] in weak:
@@ -201,10 +201,11 @@ class Many:
                 found.put(one, part)
                 weak = np.setdiff1d(weak, one)
 
-    def _best(self, q: np.ndarray, used: int) -> int:
-        """The number of the choice that is best at a pose; of the one in use, where loops are singular and there is
-        none."""
-        choice, _ = best_at(self.model, q)
+    def _best(self, way: _Way, used: int) -> int:
+        """The number of the choice that is best where one mechanism begins its way; of the one in use, where loops are
+        singular and there is none."""
+        p = way.p if way.p.ndim == 1 else way.p[0]
+        choice, _ = best_at(self.model, way.start[1][0], p if self.model.p_names else None)
         if len(choice.rows) < self.model.nv - self.model.dof:
             return used
         if choice not in self._choices:
@@ -238,7 +239,7 @@ class Many:
         """A part of the way to one row, halved until coordinates suit it, or it is a single step, or there is no state
         left to go on from."""
         going, steps = _finite(way.start)[0], way.every
-        number = self._best(way.start[1][0], number) if going else number
+        number = self._best(way, number) if going else number
         found = self._run(number, way)
         if steps == 1 or not going or not found.weak(WEAK)[0]:
             return found, number

@@ -75,7 +75,7 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
             closed_q[opened], closed_v[opened] = q[opened], v[opened]
         q, v = closed_q, closed_v
     for row in opened:
-        q[row], v[row] = settle(model, q[row], v[row])
+        q[row], v[row] = settle(model, q[row], v[row], p[row] if model.p_names else None)
     w = signals(t, q, v, w)
     if system.closure is None:
         _, a, _, u, stops, _, fit = of_rows(system.main, t, q, v, z, w, p, part.scales)

@@ -36,7 +36,7 @@ def scales(
         rows = np.array(model.leg_scales)
     elif choice is not None:
         if pivots is None:
-            pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q)
+            pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q, p if model.p_names else None)
         signs = np.where(pivots < 0, -1.0, 1.0)
         rows = signs * np.array(choice.scales)
     return np.concatenate([rows, known[choice], _stop_inertias(model)])

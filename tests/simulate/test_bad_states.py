@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.errors import NotClosed, StateError
+from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 
 
@@ -162,3 +162,24 @@ def test_rollouts_tell_of_singular_poses_they_went_through(parallelogram):
     ended = [model.simulate(state, 0.5).outcome.kind == "singular" for state in starts]
     assert ended == (run.fit <= 0).tolist() == [True, True, False]
     assert "2 went through a singular pose" in repr(run)
+
+
+def test_of_many_states_it_is_said_which_is_at_fault(parallelogram):
+    """On whatever thread it is."""
+    model, states = parallelogram, swinging(parallelogram, 4)
+    q = np.tile([s.q for s in states], (10000, 1))
+    v = np.zeros_like(q)
+    torn = q.copy()
+    torn[30001] += 0.01
+    slipping = v.copy()
+    slipping[7] += 0.1
+    flat = q.copy()
+    flat[25000] = 0.0
+    for threads in (1, 2, 3):
+        many = model.batch(threads)
+        with pytest.raises(NotClosed, match="of state 30001 is open by"):
+            many.forward_dynamics(torn, v)
+        with pytest.raises(NotClosed, match="of state 7 opens at"):
+            many.forward_dynamics(q, slipping)
+        with pytest.raises(Singular, match=r"^state 25000: at this pose"):
+            many.forward_dynamics(flat, v)

@@ -7,7 +7,7 @@ import kempe as kp
 from kempe.analyze.choosing import pivots_at, scales_of
 from kempe.gallery.excavator import dig, excavator
 from kempe.gallery.loops import five_bar, three_rrr
-from kempe.simulate.choices import BETTER, WEAK, Choices
+from kempe.simulate.choices import BETTER, WEAK, Choices, best_at
 from kempe.simulate.system import Setting, ready
 
 
@@ -51,3 +51,34 @@ def test_runs_begin_with_coordinates_that_fit(build):
         assert np.abs(pivots).min() > BETTER * WEAK
         signs.add((found.choice, tuple(np.sign(pivots))))
     assert len(signs) > len({choice for choice, _ in signs})  # one choice, both with pivots below and above zero
+
+
+def crank_and_rocker(coupler_length: float, rocker_length: float) -> kp.Mechanism:
+    m = kp.Mechanism("crank and rocker", gravity=(0, -9.81, 0))
+    lengths = {"a": 0.5, "b": coupler_length, "c": rocker_length}
+    crank, coupler, rocker = (m.rod(name, length=length, mass=1.0) for name, length in lengths.items())
+    m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True)
+    m.revolute("B", crank.end, coupler.start)
+    m.revolute("C", coupler.end, rocker.end)
+    m.revolute("D", m.ground.at(1.2, 0), rocker.start)
+    return m
+
+
+def test_coordinates_are_chosen_for_the_parameters_of_a_run():
+    """As they are for a mechanism that was built with these lengths."""
+    lengths = {"b.length": 1.4, "c.length": 1.3}
+    model, built = crank_and_rocker(1.0, 1.0).compile(parameters=lengths), crank_and_rocker(1.4, 1.3).compile()
+    p = np.array([lengths[name] for name in model.p_names])
+    size = float(built.equations.closure_size) / float(model.equations.closure_size)  # what gaps are divided by
+    for crank in (0.4, 1.5, 4.0):
+        q = built.assemble({"A": crank}, near={"D": 1.5}).q
+        for choice in (model.choice, best_at(built, q)[0]):
+            own = pivots_at(built, choice, q) * size
+            np.testing.assert_allclose(pivots_at(model, choice, q, p), own, rtol=1e-13)
+            assert np.abs(pivots_at(model, choice, q) - own).max() > 1e-3
+        choice, fit = best_at(model, q, p)
+        assert fit == pytest.approx(size * np.abs(pivots_at(built, choice, q)).min(), rel=1e-12)
+        assert fit > WEAK
+    start = built.assemble({"A": 1.5}, near={"D": 1.5})
+    runs = built.simulate(start, 2.0), model.simulate(kp.State(model, start.q, start.v), 2.0, p=lengths)
+    np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-6)
