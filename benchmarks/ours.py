@@ -51,13 +51,13 @@ class Ours:
         out = np.empty(self.model.nv)
         if self.name != "forward_dynamics":
             return partial(self.kernel, self.q, self.v, self.x, out=out)
-        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven], check=False, out=out)
+        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven], out=out)
 
     def plain(self) -> Callable[[], object]:
-        """As anyone would write it; whether loops are closed is left unchecked, as others leave it."""
+        """As anyone would write it; it looks whether loops are closed, which others leave undone."""
         if self.name != "forward_dynamics":
             return partial(getattr(self.model, self.name), self.q, self.v, self.x)
-        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven], check=False)
+        return partial(self.model.forward_dynamics, self.q, self.v, self.x[self.model.driven])
 
     def batch(self) -> tuple[int, CompiledBatch]:
         """The same state many times, on the vector units of one core; and how many times."""

@@ -22,6 +22,8 @@ BRANCHING = ("loop_coordinates",)  # quaternions are chosen from, which takes sy
 class Direct(Model):
     """A model whose functions are evaluated one state after the other."""
 
+    _prepared = (None, (), True)  # there is no native code to enter
+
     @cached_property
     def decision(self) -> Decision:
         """What the equations say, and nothing is measured; where they leave it open, the whole inertia matrix."""

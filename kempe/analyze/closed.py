@@ -25,8 +25,19 @@ LEFT = 1e-12  # residual of a state that is closed
 SLIP = 1e-9  # how fast its loops may open, per second, beside its velocities
 
 
+def driven(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
+    """See `Model.forward_dynamics`, of many states, or of one that needs a closer look; tau along all freedoms, none
+    where there is no actuator."""
+    if not model.tells_at_once:
+        return forward(model, q, v, tau, p, check)
+    vdot, told = model.call("driven_dynamics", q, v, np.asarray(tau)[..., model.driven], p=p)
+    if check and not told[..., 1].max(initial=0.0) <= OPEN:
+        check_closed(model, q, v, p, waivable=True)
+    return _careful(model, q, v, tau, p, vdot, told[..., 0])
+
+
 def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
-    """See `Model.forward_dynamics`; tau along all freedoms."""
+    """Accelerations for any tau along all freedoms."""
     if check:
         check_closed(model, q, v, p, waivable=True)
     vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
@@ -35,6 +46,11 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
         # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
         fit = np.minimum(fit, model.call("fitness", q, p=p))
         fit = np.where(np.isfinite(vdot).all(axis=-1), fit, 0.0)
+    return _careful(model, q, v, tau, p, vdot, fit)
+
+
+def _careful(model: Model, q, v, tau, p, vdot: np.ndarray, fit: np.ndarray) -> np.ndarray:
+    """Accelerations as they were found, and by the dense solve where generalized coordinates do not fit."""
     if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own ways take as long as all the rest
         return vdot
     if vdot.ndim == 1:

@@ -73,8 +73,11 @@ class Dynamics(Loops, ABC):
         """
         if out is not None:
             return self._into(out, q, v, tau, p, check)
-        if type(tau) is not np.ndarray or not self.fully_driven:  # else as it is, in the shortest time
-            tau = self.spread(tau)
+        if p is None and type(q) is np.ndarray and q.ndim == 1:
+            found = np.empty(self.nv)
+            if self._at_once(found, q, v, tau, check):
+                return found
+        tau = self.spread(tau)
         if not self._constrained:
             return self.call("forward_dynamics", q, v, tau, p=p)
         return self._closed_forward(self, q, v, tau, p, check)
@@ -82,24 +85,17 @@ class Dynamics(Loops, ABC):
     @cached_property
     def _closed_forward(self) -> Callable[..., np.ndarray]:
         """Imported when it is first needed, and not looked up in every call."""
-        from kempe.analyze.closed import forward
+        from kempe.analyze.closed import driven
 
-        return forward
+        return driven
 
     def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
-        """Forward dynamics written to `out`: one call of native code, which tells whether it can be trusted too."""
-        enter, rest, closed = self._prepared  # type: ignore[attr-defined]
-        if enter is not None and p is None:
-            if not closed:
-                if enter(q, v, tau if self.fully_driven else self.spread(tau), *rest, out) == 0:
-                    return out
-            elif enter(q, v, tau, *rest, out, told := np.empty(2)) == 0:
-                fit, opening = told.tolist()
-                if fit > FIT and (opening <= OPEN or not check):
-                    return out
-                for name, given in (("q", q), ("v", v), ("tau", tau)):
-                    if np.shares_memory(out, given):  # what was given is lost, and would have to be worked on again
-                        raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
+        """Forward dynamics written to `out`."""
+        if p is None and self._at_once(out, q, v, tau, check):
+            return out
+        for name, given in (("q", q), ("v", v), ("tau", tau)):
+            if given is not None and np.shares_memory(out, given):  # it may be lost, and has to be worked on again
+                raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
         vdot = self.forward_dynamics(q, v, tau, p, check)
         if not isinstance(out, np.ndarray) or out.shape != vdot.shape or out.dtype.kind != "f":
             has = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
@@ -108,6 +104,20 @@ class Dynamics(Loops, ABC):
             raise StateError("forward_dynamics: out is read-only; give an array that can be written to")
         out[...] = vdot
         return out
+
+    def _at_once(self, out: np.ndarray, q, v, tau, check: bool) -> bool:
+        """Forward dynamics of one state written to `out` by one call of native code, which tells whether it can be
+        trusted too; False where it cannot, or arguments are not just what that takes."""
+        enter, rest, closed = self._prepared  # type: ignore[attr-defined]
+        if enter is None:
+            return False
+        tau = np.zeros(self.nu) if tau is None else tau
+        if not closed:
+            return enter(q, v, tau if self.fully_driven else self.spread(tau), *rest, out) == 0
+        if enter(q, v, tau, *rest, out, told := np.empty(2)) != 0:
+            return False
+        fit, opening = told.tolist()
+        return fit > FIT and (opening <= OPEN or not check)
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""

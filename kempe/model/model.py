@@ -170,14 +170,17 @@ class Model(Dynamics):
 
     @cached_property
     def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
-        """What forward dynamics with `out=` enters, None where one call will not do; the parameters it takes; whether
+        """What forward dynamics of one state enters, None where one call will not do; the parameters it takes; whether
         it tells of loops."""
-        closed, kernel = self.topology.constrained, None
-        if closed and not blocks.repeats(self.chosen):
-            kernel = self.kernel("driven_dynamics")
-        elif not closed:
-            kernel = self.kernel("forward_dynamics")
-        return None if kernel is None else kernel.enter, (self.p,) if self.p_names else (), closed
+        closed, rest = self.topology.constrained, (self.p,) if self.p_names else ()
+        if closed and not self.tells_at_once:
+            return None, rest, closed
+        return self.kernel("driven_dynamics" if closed else "forward_dynamics").enter, rest, closed
+
+    @cached_property
+    def tells_at_once(self) -> bool:
+        """Whether one program tells accelerations, and whether loops are closed and can be relied on."""
+        return "driven_dynamics" in self.chosen.functions() and not blocks.repeats(self.chosen)
 
     @cached_property
     def in_blocks(self) -> bool:

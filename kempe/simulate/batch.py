@@ -78,7 +78,8 @@ class Batch:
             found[first] = getattr(self.model, name)(q[first:last], v[first:last], *own, **options)
 
         # Compiled once, not by every thread.
-        kernel = self.model.kernel("forward_dynamics" if name == "forward_dynamics" else "generalized_forces")
+        forward = "driven_dynamics" if self.model.tells_at_once else "forward_dynamics"
+        kernel = self.model.kernel(forward if name == "forward_dynamics" else "generalized_forces")
         try:
             spread(len(q), host().lanes, self.threads, kernel.effort, some)
         except (NotClosed, Singular):  # of all of them, not of a part, this tells which state it is
