@@ -1,5 +1,6 @@
 """Peers: the mechanisms of the measurements in the libraries a user would pick instead, on the same spanning tree."""
 
+import gc
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,6 +31,7 @@ def versions() -> dict[str, str]:
 def peers_of(model: Model, packages=None) -> tuple[list[Peer], list[str]]:
     """The mechanism in every library that is here, or in those of `packages`; and a sentence for each that cannot."""
     wanted = versions() if packages is None else packages
+    gc.collect()  # peers refer to themselves, and those of long mechanisms hold gigabytes
     try:
         description = describe(model)
     except CannotBuild as why:

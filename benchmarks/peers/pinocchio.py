@@ -20,6 +20,7 @@ JOINTS = {
     "ball": pin.JointModelSpherical,
 }
 ACCURACY, MU, MOST = 1e-10, 1e-8, 20  # of its proximal iterations, which redundant constraints need
+MOST_FREEDOMS = 200  # of what is looped in C++: its data have tensors of the third order, 4 GB for 512 freedoms
 LOST = "its proximal iterations end at 1e-10 and lose digits as loops become more"
 
 
@@ -88,7 +89,7 @@ class Pinocchio(Peer):
     # ---- its functions ---------------------------------------------------------------------------------
 
     def _tree(self, name: str, idle: Callable[[], object]) -> Way:
-        function, data = getattr(pin, name), self.model.createData()
+        function, data = getattr(pin, name), self.data
 
         def prepare(q, v, x):
             given = self.order.q(q), self.order.v(v), self.order.v(x if name == "rnea" else self.with_springs(q, v, x))
@@ -127,6 +128,8 @@ class Pinocchio(Peer):
     def _looped(self, name: str, prepare):
         def loops(q, v, x):
             given, found = prepare(q, v, x).args[2:5], {}
+            if self.model.nv > MOST_FREEDOMS:
+                return found
             library, written = pinocchio_loop(), generated(self.model, name, given)
             if not isinstance(library, str):
                 found["in C++"] = Loop(library, self.model, self.constraints, (ACCURACY, MU, MOST), name, given)

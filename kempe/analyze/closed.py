@@ -247,12 +247,14 @@ def check_closed(model: Model, q, v, p=None, waivable: bool = False) -> None:
         if (float(opening) if opening.ndim == 0 else opening.max(initial=0.0)) <= OPEN:
             return
     waived = ", check=False goes on as it is" if waivable else ""
+    phi, slip = np.abs(model.residual(q, p=p)), np.abs(model.loop_slip(q, v, p=p))
+    if phi.max(initial=0.0) <= OPEN and slip.max(initial=0.0) <= OPEN:
+        return
     # What is no number, in one state of many, must not hide open loops of the others.
-    phi = np.nan_to_num(np.abs(model.residual(q, p=p)), posinf=np.inf)
+    phi, slip = np.nan_to_num(phi, posinf=np.inf), np.nan_to_num(slip, posinf=np.inf)
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)
         raise NotClosed(f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it{waived}")
-    slip = np.nan_to_num(np.abs(model.loop_slip(q, v, p=p)), posinf=np.inf)
     fastest = np.abs(v).max(axis=-1, keepdims=True, initial=1.0)  # of each state: others say nothing of its loops
     slip = np.where(slip > OPEN * fastest, slip, 0.0)
     if slip.any():
