@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
-WORTH = 1_000_000  # operations that are worth a thread of their own: handing them over takes tens of microseconds
+WORTH = 4_000_000  # operations that are worth a thread of their own: handing them over takes as long as a million
 
 
 def cores() -> int:

@@ -91,11 +91,12 @@ class Dynamics(Loops, ABC):
 
     def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
         """Forward dynamics written to `out`."""
-        if p is None and self._at_once(out, q, v, tau, check):
-            return out
-        for name, given in (("q", q), ("v", v), ("tau", tau)):
-            if given is not None and np.shares_memory(out, given):  # it may be lost, and has to be worked on again
-                raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
+        if p is None and self._prepared[0] is not None:  # type: ignore[attr-defined]
+            if self._at_once(out, q, v, tau, check):
+                return out
+            for name, given in (("q", q), ("v", v), ("tau", tau)):
+                if given is not None and np.shares_memory(out, given):  # it may be lost, and has to be worked on again
+                    raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
         vdot = self.forward_dynamics(q, v, tau, p, check)
         if not isinstance(out, np.ndarray) or out.shape != vdot.shape or out.dtype.kind != "f":
             has = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)

@@ -84,7 +84,7 @@ class Batch:
             spread(len(q), host().lanes, self.threads, kernel.effort, some)
         except (NotClosed, Singular):  # of all of them, not of a part, this tells which state it is
             return getattr(self.model, name)(q, v, third, p, **options)
-        return np.concatenate([found[first] for first in sorted(found)])
+        return found[0] if len(found) == 1 else np.concatenate([found[first] for first in sorted(found)])
 
     # ---- rollouts --------------------------------------------------------------------------------------
 
