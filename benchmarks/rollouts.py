@@ -17,7 +17,7 @@ from kempe.model.state import State
 
 WANTED = {"four-bar": 200, "Stewart": 60}  # times as many steps a second as MuJoCo's, on two threads
 STEP, CLOSED, LARGEST = 1e-3, 1e-8, 100  # s; how far loops may be open; freedoms of a mechanism at most
-MECHANISMS, STEPS = 1024, 100
+MECHANISMS, FEWEST, STEPS = 1024, 64, 100  # fewer of long ones, of which MuJoCo's take minutes
 AGAIN = 20  # of ours for one of theirs: what other work has left in caches is as little of the one as of the other
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 THREADS = (1, 2)
@@ -35,18 +35,19 @@ def rollouts(cases: Iterable[Case], rounds: int) -> Iterator[Row]:
             yield Row(f"{case.name}: rollouts", str(why))
             continue
         q, v, tau = case.given
-        many = State(model, np.tile(q, (MECHANISMS, 1)), np.tile(v, (MECHANISMS, 1)))
+        count = max(FEWEST, MECHANISMS // case.size)
+        many = State(model, np.tile(q, (count, 1)), np.tile(v, (count, 1)))
         efforts = tau[model.driven]
         ours = {n: partial(model.batch(n).rollout, many, STEP, STEPS, efforts, limits="ignore") for n in THREADS}
         found = ours[2]()
         actions = {f"Kempe, {n}": _again(called(action)) for n, action in ours.items()}
-        theirs = {n: _theirs(peer, q, v, tau, n) for n in THREADS}
+        theirs = {n: _theirs(peer, q, v, tau, n, count) for n in THREADS}
         actions |= {f"MuJoCo, {n}": called(action) for n, action in theirs.items()}
         each = {
-            key: Times(x.rounds / (MECHANISMS * STEPS * (AGAIN if key.startswith("Kempe") else 1)))
+            key: Times(x.rounds / (count * STEPS * (AGAIN if key.startswith("Kempe") else 1)))
             for key, x in measure(actions, max(5, rounds // 5), time.perf_counter).items()
         }
-        yield from _rows(case, each)
+        yield from _rows(case, each, count)
         if case.closed:
             off, wide = float(found.gap.max()), _open(case, theirs[2]())
             told = f"{off:.0e}; MuJoCo {wide:.0e} of the mechanism's size"
@@ -60,7 +61,7 @@ def _again(action: Callable[[int], None]) -> Callable[[int], None]:
     return lambda count: action(AGAIN * count)
 
 
-def _theirs(peer: MuJoCo, q, v, tau, threads: int):
+def _theirs(peer: MuJoCo, q, v, tau, threads: int, count: int):
     """MuJoCo's rollout, with a pool of threads that lives on, as its documentation recommends."""
     model = peer.model
     model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, STEP
@@ -69,8 +70,8 @@ def _theirs(peer: MuJoCo, q, v, tau, threads: int):
     data.qpos[:], data.qvel[:] = peer.order.q(q), peer.order.v(v)
     start = np.empty(mujoco.mj_stateSize(model, PHYSICS))
     mujoco.mj_getState(model, data, start, PHYSICS)
-    starts = np.tile(start, (MECHANISMS, 1))
-    control = np.tile(peer.order.v(tau), (MECHANISMS, STEPS, 1))
+    starts = np.tile(start, (count, 1))
+    control = np.tile(peer.order.v(tau), (count, STEPS, 1))
     pool, own = rollout.Rollout(nthread=threads), [mujoco.MjData(model) for _ in range(threads)]
     spec = int(mujoco.mjtState.mjSTATE_QFRC_APPLIED)
     return partial(pool.rollout, model, own, starts, control, control_spec=spec, nstep=STEPS)
@@ -84,7 +85,7 @@ def _open(case: Case, found) -> float:
     return float(np.abs(case.model.residual(np.array(q))).max())
 
 
-def _rows(case: Case, each: dict[str, Times]) -> Iterator[Row]:
+def _rows(case: Case, each: dict[str, Times], count: int) -> Iterator[Row]:
     for threads in THREADS:
         ours, other = each[f"Kempe, {threads}"], each[f"MuJoCo, {threads}"]
         words = f"{threads} thread{'s' * (threads > 1)}"
@@ -95,7 +96,7 @@ def _rows(case: Case, each: dict[str, Times]) -> Iterator[Row]:
             Sample(quantity, case.name, f"Kempe, {words}", "s", *ours.quartiles, case.size),
             Sample(quantity, case.name, f"mujoco.rollout, {words}", "s", *other.quartiles, case.size),
         )
-        what = f"{case.name}: rollouts of {MECHANISMS}, RK4, {words}"
+        what = f"{case.name}: rollouts of {count}, RK4, {words}"
         if threads == 2 and case.name in WANTED:
             row = at_least(what, ratio, told, WANTED[case.name])
             yield Row(row.what, row.measured, row.wanted, row.met, samples)
