@@ -29,6 +29,7 @@ from benchmarks.timing import CompiledBatch, interleaved
 from kempe.compiler import native
 from kempe.compiler.clock import CompiledLoop
 from kempe.compiler.count import count
+from kempe.compiler.cycles import LATENCY
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.operations import Op
 from kempe.compiler.program import Program
@@ -40,14 +41,6 @@ from kempe.mechanism.mechanism import Mechanism
 GALLERY = ("four-bar", "five-bar", "3-rrr", "stewart", "andrews-squeezer", "puma")
 ADDS = 3  # cycles of an addition, by which the clock is found
 FUSED = (Op.FMA, Op.FMS, Op.FNMA)
-LATENCY = dict.fromkeys(Op, 1) | {
-    **dict.fromkeys((Op.ADD, Op.SUB, Op.MUL, Op.FLOOR, Op.LT, Op.LE, Op.EQ), 3),
-    **dict.fromkeys(FUSED, 4),
-    **dict.fromkeys((Op.MIN, Op.MAX, Op.SELECT), 2),
-    Op.DIV: 13,
-    Op.SQRT: 21,
-    Op.CONST: 0,
-}
 KINDS = {
     "multiplications": (Op.MUL,),
     "additions": (Op.ADD, Op.SUB),

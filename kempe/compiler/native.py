@@ -3,7 +3,8 @@
 import ctypes
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,6 +28,11 @@ class Host:
         """How many doubles a vector register holds."""
         has = set(self.features.split(","))
         return 8 if "+avx512f" in has else 4 if "+avx" in has else 2
+
+    @property
+    def registers(self) -> int:
+        """How many of them there are."""
+        return 16 if self.triple.startswith(("x86", "i")) and self.lanes < 8 else 32
 
     def __str__(self) -> str:
         return " ".join((self.triple, self.cpu, self.features, self.versions))
@@ -70,13 +76,36 @@ def object_code(text: str) -> bytes:
     is no faster with them, while they take half as long again as all the rest.
     """
     machine, module = _parsed(text)
-    return machine.emit_object(module)
+    with _in_order():
+        return machine.emit_object(module)
 
 
 def assembly(text: str) -> str:
     """The same as a person reads it."""
     machine, module = _parsed(text)
-    return machine.emit_assembly(module)
+    with _in_order():
+        return machine.emit_assembly(module)
+
+
+_emitting = 0  # threads
+
+
+@contextmanager
+def _in_order() -> Iterator[None]:
+    """Instructions stay in the order they are given in (`order`), which LLVM's scheduler would change for the worse.
+    The setting is one for the whole process, so it is put back for others that use LLVM when no thread needs it."""
+    global _emitting
+    with _lock:
+        if not _emitting:
+            llvm.set_option("kempe", "-enable-misched=false")
+        _emitting += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _emitting -= 1
+            if not _emitting:
+                llvm.set_option("kempe", "-enable-misched=true")
 
 
 def _parsed(text: str) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:

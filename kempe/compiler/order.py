@@ -1,48 +1,64 @@
-"""The order of instructions within a block: few values alive at once, long chains first.
+"""The order of instructions within a block: long chains first, or few values alive at once, whichever is quicker.
 
 Problem. A processor has 16 or 32 registers; a traced block may keep hundreds of values waiting, and each that does not
-fit costs a store and a load. Must: the same instructions, operands before users. Should: quick, and deterministic.
+fit costs a store and a load. It looks a few hundred instructions ahead; what stands later has to wait, and a long chain
+that begins late is waited for in the end. Must: the same instructions, operands before users. Should: quick, and
+deterministic.
 
-Discussion. Greedy, from the first instruction on: of those whose operands are ready, take the one that ends the most
-lives (operands used for the last time, less its own result), and of equals the one with the longest chain of
-instructions waiting for it. Of an arm's forward dynamics a third fewer values are then alive at once, which
-`tests/compiler/test_passes.py` counts.
+Discussion. Three greedy orders. `chains_first`, from the first instruction on: of those whose operands are ready, the
+one that ends the most lives (operands used for the last time), and of equals the one with the longest chain of
+instructions waiting for it; or, before that, the one whose operands came last, `NEAR` places being as good as one.
+`few_alive`, from the last instruction back: of those whose users all stand, the one that brings the fewest new values
+to life, and of equals the one whose users came to stand last, or that was traced last. The first is the quickest as
+long as most values fit into registers, and by far the slowest where they do not: a model of the processor (`cycles`)
+tells which to take. LLVM leaves instructions in the order it is given (`native`).
 """
 
 import heapq
 
 import numpy as np
 
+from kempe.compiler.cycles import cycles
+from kempe.compiler.graph import Graph
+from kempe.compiler.native import host
 from kempe.compiler.operations import Op
 from kempe.compiler.program import Block
 
+NEAR = 200  # instructions
+
 
 def order(block: Block) -> Block:
-    """The same block in another order."""
-    code, arity = block.code.tolist(), block.arity
-    operands = [[] if op == Op.CONST else [a for a in rest if a >= 0] for op, *rest in code]
-    is_number = [False] * arity + [op == Op.CONST for op, *_ in code]
-    users: list[list[int]] = [[] for _ in is_number]
-    for k, values in enumerate(operands):
-        for a in set(values):
-            users[a].append(k)
+    """The same block in another order, for this host."""
+    graph = Graph.of(block)
+    sequences = chains_first(graph), chains_first(graph, NEAR), few_alive(graph)
+    return _rearranged(block, min(sequences, key=lambda sequence: cycles(graph, sequence, host().registers)))
+
+
+def chains_first(graph: Graph, near: int | None = None) -> list[int]:
+    """Instructions from the first on, by the lives they end, by how many times `near` places ago their last operand
+    came, if that is given, and by the chains that wait for them."""
+    arity, operands, users, is_number = graph.arity, graph.operands, graph.users, graph.is_number
     # Lives that end with an instruction, once every other user has run; outputs live on.
     waiting_users = [len(u) for u in users]
-    for a in block.outputs.tolist():
+    for a in graph.outputs:
         waiting_users[a] += 1
     height = [0] * len(is_number)
-    for k in range(len(code) - 1, -1, -1):
+    for k in range(len(operands) - 1, -1, -1):
         for a in operands[k]:
             height[a] = max(height[a], height[arity + k] + 1)
-    ends = [sum(waiting_users[a] == 1 and not is_number[a] for a in set(values)) for values in operands]
-    missing = [sum(a >= arity and not is_number[a] for a in set(values)) for values in operands]
+    ends = [sum(waiting_users[a] == 1 and not is_number[a] for a in values) for values in operands]
+    missing = [sum(a >= arity and not is_number[a] for a in values) for values in operands]
+    since = [0] * len(operands)  # when the last operand came
 
-    sequence = [k for k in range(len(code)) if is_number[arity + k]]  # numbers cost nothing, wherever they stand
-    done = [is_number[arity + k] for k in range(len(code))]
-    ready = [(-ends[k], -height[arity + k], k) for k in range(len(code)) if not done[k] and not missing[k]]
+    def urgency(k: int) -> tuple[int, int, int, int]:
+        return -ends[k], -(since[k] // near) if near else 0, -height[arity + k], k
+
+    sequence = graph.numbers
+    done = is_number[arity:]
+    ready = [urgency(k) for k in range(len(operands)) if not done[k] and not missing[k]]
     heapq.heapify(ready)
     while ready:
-        _, _, k = heapq.heappop(ready)
+        k = heapq.heappop(ready)[-1]
         if done[k]:
             continue
         done[k] = True
@@ -50,19 +66,55 @@ def order(block: Block) -> Block:
         for user in users[arity + k]:
             missing[user] -= 1
             if not missing[user]:
-                heapq.heappush(ready, (-ends[user], -height[arity + user], user))
-        for a in set(operands[k]):
+                since[user] = len(sequence)
+                heapq.heappush(ready, urgency(user))
+        for a in operands[k]:
             waiting_users[a] -= 1
             if waiting_users[a] == 1 and not is_number[a]:
                 for user in users[a]:  # the one left now ends this life
                     if not done[user]:
                         ends[user] += 1
                         if not missing[user]:
-                            heapq.heappush(ready, (-ends[user], -height[arity + user], user))
-    return _rearranged(block, code, sequence)
+                            heapq.heappush(ready, urgency(user))
+    return sequence
 
 
-def _rearranged(block: Block, code: list[list[int]], sequence: list[int]) -> Block:
+def few_alive(graph: Graph) -> list[int]:
+    """Instructions from the last back, by the values they bring to life and how near their users are."""
+    arity, users = graph.arity, graph.users
+    made = [[a for a in values if a >= arity and not graph.is_number[a]] for values in graph.operands]
+    waiting_users = [len(u) for u in users]
+    alive = [False] * len(users)
+    for a in graph.outputs:
+        alive[a] = True
+    begins = [sum(not alive[a] for a in values) for values in made]  # lives, seen from the end
+    since = [0] * len(made)
+    ready = [(begins[k], 0, -k) for k in range(len(made)) if not waiting_users[arity + k] and graph.ops[k] != Op.CONST]
+    heapq.heapify(ready)
+    backwards: list[int] = []
+    done = [False] * len(made)
+    while ready:
+        k = -heapq.heappop(ready)[-1]
+        if done[k]:
+            continue
+        done[k] = True
+        backwards.append(k)
+        for a in made[k]:
+            waiting_users[a] -= 1
+            if not alive[a]:
+                alive[a] = True
+                for user in users[a]:
+                    begins[user] -= 1
+                    if not done[user] and not waiting_users[arity + user]:
+                        heapq.heappush(ready, (begins[user], -since[user], -user))
+            if not waiting_users[a]:
+                since[a - arity] = len(backwards)
+                heapq.heappush(ready, (begins[a - arity], -since[a - arity], arity - a))
+    return graph.numbers + backwards[::-1]
+
+
+def _rearranged(block: Block, sequence: list[int]) -> Block:
+    code = block.code.tolist()
     number = list(range(block.arity)) + [0] * len(code)
     for place, k in enumerate(sequence):
         number[block.arity + k] = block.arity + place

@@ -12,12 +12,10 @@ from kempe.compiler import passes
 from kempe.compiler.count import count
 from kempe.compiler.interpret import interpret, interpret_block
 from kempe.compiler.operations import ELEMENTARY, Op
-from kempe.compiler.order import order
 from kempe.compiler.program import Block
 from kempe.compiler.tape import Tape
-from kempe.compiler.trace import single_block, trace
+from kempe.compiler.trace import trace
 from tests.compiler.strategies import blocks, lanes_of, programs, same_bits
-from tests.mechanisms import arm
 
 
 def run(block, states):
@@ -189,24 +187,6 @@ class TestTape:
         assert zero != minus
         assert tape.number(tape.emit(Op.DIV, tape.const(1.0), minus)) == -np.inf
         assert tape.emit(Op.DIV, zero, zero) == tape.const(np.nan)
-
-
-@given(block=blocks(), data=st.data())
-def test_another_order_keeps_every_bit(block, data):
-    numbers = st.floats(allow_nan=True, allow_infinity=True)
-    row = st.lists(numbers, min_size=block.arity, max_size=block.arity)
-    states = np.array(data.draw(st.lists(row, min_size=1, max_size=4)))
-    moved = order(block)
-    assert same_bits(run(moved, states), run(block, states))
-    assert sorted(map(tuple, moved.code[:, :1])) == sorted(map(tuple, block.code[:, :1]))
-
-
-def test_the_order_keeps_few_values_alive():
-    """The forward dynamics of an arm, as it is traced and as it is compiled."""
-    program = arm(6).compile().program("forward_dynamics")
-    lowered = passes.lower(program.blocks[0])
-    alive = [count(single_block(b, program.inputs, program.outputs)).live_values for b in (lowered, order(lowered))]
-    assert alive[1] < 0.75 * alive[0]
 
 
 def test_preparing_leaves_ports_and_name_alone():

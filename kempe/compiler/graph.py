@@ -1,0 +1,45 @@
+"""Graph: which instructions of a block use which values, for those who put them in order."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from kempe.compiler.operations import Op
+from kempe.compiler.program import Block
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A block by instructions, numbered as they stand; values are the inputs, then what each instruction makes.
+
+    operands: of each instruction, every value once; numbers have none. is_number: of each value, whether it is a
+    constant, which costs nothing wherever it stands. outputs: values that live on, as often as the block gives them.
+    """
+
+    arity: int
+    ops: list[Op]
+    operands: list[list[int]]
+    is_number: list[bool]
+    outputs: list[int]
+
+    @classmethod
+    def of(cls, block: Block) -> "Graph":
+        """Of a block."""
+        code = block.code.tolist()
+        operands = [[] if op == Op.CONST else list({a for a in rest if a >= 0}) for op, *rest in code]
+        ops = [Op(op) for op, *_ in code]
+        is_number = [False] * block.arity + [op is Op.CONST for op in ops]
+        return cls(block.arity, ops, operands, is_number, block.outputs.tolist())
+
+    @property
+    def numbers(self) -> list[int]:
+        """Instructions that are constants."""
+        return [k for k, op in enumerate(self.ops) if op is Op.CONST]
+
+    @cached_property
+    def users(self) -> list[list[int]]:
+        """Of each value, the instructions that take it."""
+        found: list[list[int]] = [[] for _ in self.is_number]
+        for k, values in enumerate(self.operands):
+            for a in values:
+                found[a].append(k)
+        return found
