@@ -1,6 +1,7 @@
 """`python -m benchmarks`: all measurements as one table, saved as Markdown, JSON and plots."""
 
 import argparse
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,19 +92,25 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")  # of mechanisms; they are in `kempe info`
     console, progress = Console(), Console(stderr=True)
-    report = Report(header(versions(), settings()))
+    report, broken = Report(header(versions(), settings())), []
     for name, section in chosen(asked.quick, asked.only).items():
         title = f"{name} (Kempe by itself)" if name in KEMPE else name
         rows = report.sections[title] = []
         with progress.status(name) as status:
-            for row in section():
-                rows.append(row)
-                status.update(f"{name}: {row.what.strip()}")
+            try:
+                for row in section():
+                    rows.append(row)
+                    status.update(f"{name}: {row.what.strip()}")
+            except Exception as error:  # the other sections are worth as much without it
+                rows.append(Row("broke off", f"{type(error).__name__}: {error}", "to come to its end", False))
+                broken.append(name)
         progress.print(f"{name}: {len(rows)} rows", highlight=False)
-        paths = write(report, asked.folder)  # as far as it is, should a later section break off
+        paths = write(report, asked.folder)  # as far as it is
     show(report, console)
     for path in paths:
         console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+    if broken:
+        sys.exit(f"broke off: {', '.join(broken)}")
 
 
 if __name__ == "__main__":

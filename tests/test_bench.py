@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kempe
+from benchmarks import __main__ as measuring
 from benchmarks import agreement, evaluations
 from benchmarks.__main__ import KEMPE, chosen, sections
 from benchmarks.mechanisms import CASES, QUICK
@@ -167,6 +168,23 @@ def test_the_report_in_a_folder(report, tmp_path):
     for path in paths:
         assert path.stat().st_size > 100
         assert path.suffix != ".png" or path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_section_that_breaks_off_leaves_the_others_alone(monkeypatch, tmp_path, capsys):
+    def breaks():
+        yield Row("begun", "1 us")
+        raise ValueError("no peer to be seen")
+
+    parts = {"forward": breaks, "counts": lambda: [Row("counted", "7")]}
+    monkeypatch.setattr(measuring, "chosen", lambda quick, only: parts)
+    monkeypatch.setattr(measuring, "settings", dict)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--folder", str(tmp_path)])
+    with pytest.raises(SystemExit, match="broke off: forward"):
+        measuring.main()
+    text = (tmp_path / "report.md").read_text()
+    assert "| begun | 1 us |  |" in text
+    assert "| broke off | ValueError: no peer to be seen | to come to its end missed |" in text
+    assert "| counted | 7 |  |" in text
 
 
 # ---- the command -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 
 from kempe.dynamics import derivatives, kinematics, loops, multipliers, partition
 from kempe.dynamics.function import MATRICES, SCALAR, VECTOR, Function
-from kempe.spatial.vectors import array, largest
+from kempe.spatial.vectors import Scalar, Vector, array, largest
 
 if TYPE_CHECKING:
     from kempe.dynamics.equations import Equations
@@ -30,11 +30,22 @@ def _opening(eq: "Equations", tree, q, v):
     """How far loops are open, and how fast they open beside the fastest joint: the largest of both."""
     found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
     slip = loops.jacobian(tree, q, found, eq.closure_size) @ v
-    fastest = ca.SX(1.0)
-    for rate in v:
-        fastest = ca.fmax(fastest, ca.fabs(rate))
-    most = largest(loops.phi(tree, q, eq.closure_size))
-    return (array([ca.fmax(most, largest(slip) / fastest)]),)
+    return (array([widest(loops.phi(tree, q, eq.closure_size), slip, v)]),)
+
+
+def widest(phi: Vector, slip: Vector, v: Vector) -> Scalar:
+    """The largest gap, or how fast it opens beside the fastest joint, whichever is more."""
+    return ca.fmax(largest(phi), largest(slip) / ca.fmax(1.0, largest(v)))
+
+
+def least_fit(fits: Vector, vdot: Vector) -> Scalar:
+    """The least fitness; none at all where an acceleration is no number."""
+    least = fits[0]
+    for fit in fits[1:]:
+        least = ca.fmin(least, fit)
+    for entry in vdot:
+        least = ca.if_else(ca.fabs(entry) < HUGE, least, 0.0)
+    return least
 
 
 def _driven(eq: "Equations", tree, q, v, u):
@@ -44,9 +55,7 @@ def _driven(eq: "Equations", tree, q, v, u):
     vdot, fit = eq.functions()["forward_dynamics"].work(eq, tree, q, v, tau)
     least = fit[0]
     if eq.formulation in multipliers.WAYS:  # see `analyze.closed.forward`
-        least = ca.fmin(least, _fitness(eq, eq.eliminated(tree, q)))
-        for entry in vdot:
-            least = ca.if_else(ca.fabs(entry) < HUGE, least, 0.0)
+        least = least_fit(array([least, _fitness(eq, eq.eliminated(tree, q))]), vdot)
     return vdot, array([least, _opening(eq, tree, q, v)[0][0]])
 
 

@@ -1,10 +1,14 @@
 """Long recursions as repeated blocks: forward and inverse dynamics of trees, and of loops by subsystems."""
 
+import casadi as ca
 import numpy as np
 
 from kempe.compiler.program import Program
+from kempe.compiler.trace import trace
+from kempe.dynamics.closed import least_fit, widest
 from kempe.dynamics.equations import Equations
 from kempe.model.recorder import Recorder
+from kempe.spatial.vectors import from_sx
 
 LONG = 20  # links; a shorter tree is one block, in which everything is shared
 MANY = 60  # the same where there are loops
@@ -86,6 +90,27 @@ def system(equations: Equations, efforts: Program, watch: Program | None, finish
     for name, values in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health, fit), strict=True):
         run.output(name, values)
     return run.program()
+
+
+def driven(equations: Equations, fitness: Program, residual: Program, slip: Program) -> Program:
+    """Accelerations for efforts of the actuated freedoms alone, and what tells whether they can be trusted, in the same
+    form; the programs: from q to the fitness of coordinates and to gaps of loops, from q and v to the gaps' rates."""
+    run, nv = Recorder("driven_dynamics"), equations.sizes["v"]
+    q, v, u = (run.input(name, equations.sizes[name]) for name in ("q", "v", "u"))
+    tau = np.zeros(nv, dtype=object)
+    tau[list(equations.topology.driven)] = u
+    found = equations.multiplied(equations.constant_tree, q, v, tau, run=run)
+    gaps = run.call(residual, q)[0], run.call(slip, q, v)[0]
+    fits = np.concatenate([found.fit.ravel(), run.call(fitness, q)[0].ravel()])
+    shapes = {"vdot": nv, "fits": 2, "phi": gaps[0].size, "slip": gaps[1].size, "v": nv}
+    run.output("vdot", found.vdot)
+    run.output("told", run.call(trace(_told, shapes, name="told"), found.vdot, fits, *gaps, v)[0])
+    return run.program()
+
+
+def _told(vdot: ca.SX, fits: ca.SX, phi: ca.SX, slip: ca.SX, v: ca.SX) -> dict[str, ca.SX]:
+    """The least fitness, and the widest gap."""
+    return {"told": ca.vertcat(least_fit(from_sx(fits), from_sx(vdot)), widest(*(from_sx(x) for x in (phi, slip, v))))}
 
 
 def repeats(equations: Equations) -> bool:

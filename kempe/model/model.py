@@ -180,7 +180,7 @@ class Model(Dynamics):
     @cached_property
     def tells_at_once(self) -> bool:
         """Whether one program tells accelerations, and whether loops are closed and can be relied on."""
-        return "driven_dynamics" in self.chosen.functions() and not blocks.repeats(self.chosen)
+        return "driven_dynamics" in self.chosen.functions()
 
     @cached_property
     def in_blocks(self) -> bool:
@@ -313,6 +313,9 @@ def _recalled(equations: Equations, name: str) -> Program:
 
 def function_program(equations: Equations, name: str) -> Program:
     """A function of these equations, traced now, in repeated blocks where they serve."""
+    if name == "driven_dynamics" and blocks.repeats(equations):
+        parts = ("fitness", "residual", "loop_slip")
+        return blocks.driven(equations, *(_recalled(equations, part) for part in parts))
     repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
     return repeated or _traced(equations, name, equations.functions()[name])
 

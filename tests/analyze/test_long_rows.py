@@ -5,6 +5,7 @@ import pytest
 
 from kempe.analyze.choosing import choose_at, fitness, pivots_at
 from kempe.analyze.freedom import assembled_samples, freedom_beside
+from kempe.errors import NotClosed
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.mechanism.mechanism import Mechanism
 from kempe.topology.alike import alike, groups
@@ -74,6 +75,43 @@ def test_coordinates_are_fit_and_pivots_those_of_a_dense_elimination(row):
 def test_coordinates_at_a_state_are_fit_there(row):
     q = parallel_bars(row, 0.05).q
     assert fitness(row, choose_at(row, q), q) > 0.01
+
+
+def test_one_call_tells_accelerations_and_whether_to_trust_them(row):
+    """Its own closures and pivots beside those of single calls; open states and weak coordinates found by it."""
+    assert {call.block for call in row.program("driven_dynamics").calls} != {0}  # repeated blocks
+    rng = np.random.default_rng(2)
+    for angle in (0.4, 1.3, -2.0):
+        state = parallel_bars(row, angle, rate=rng.normal())
+        q, v, tau = state.q, state.v, rng.normal(size=row.nu)
+        vdot, told = row.call("driven_dynamics", q, v, tau)
+        expected, fit = row.call("forward_dynamics", q, v, row.spread(tau))
+        np.testing.assert_array_equal(vdot, expected)
+        assert told[0] == pytest.approx(min(fit, fitness(row, row.choice, q), 1.0), rel=1e-12)
+        rates = row.loop_slip(q, v) / max(1.0, np.abs(v).max())
+        assert told[1] == np.abs([*row.residual(q), *rates]).max() < 1e-12
+        np.testing.assert_array_equal(row.forward_dynamics(q, v, tau, out=np.empty(row.nv)), expected)
+        # J vdot = gamma, and nothing but forces of loops beside tau: by the dense J.
+        j = row.closure(q)[1]
+        np.testing.assert_allclose(j @ vdot, row.loop_bias(q, v), atol=1e-9)
+        left = row.generalized_forces(q, v, vdot) - row.spread(tau)
+        along = np.linalg.lstsq(j.T, left, rcond=None)[0]
+        np.testing.assert_allclose(j.T @ along, left, atol=1e-8 * np.abs(left).max())
+
+
+def test_open_and_moving_apart_are_refused_by_it(row):
+    state = parallel_bars(row, 1.0, rate=1.0)
+    opened, apart = state.q.copy(), 50.0 * state.v
+    opened[3] += 1e-3
+    apart[3] += 1.0
+    for q, v, what in ((opened, state.v, "is open by"), (state.q, apart, "opens at")):
+        with pytest.raises(NotClosed, match=what):
+            row.forward_dynamics(q, v, np.zeros(row.nu))
+    # A rate is judged beside the fastest joint.
+    fast = 1e6 * state.v
+    fast[3] += 1e-2
+    assert np.isfinite(row.forward_dynamics(state.q, fast, np.zeros(row.nu))).all()
+    assert np.isnan(row.forward_dynamics(state.q, state.v, np.full(row.nu, np.nan), check=False)).any()
 
 
 def test_loops_that_differ_close_too():
