@@ -44,7 +44,7 @@ def forced_puma() -> list[Row]:
     ours = partial(forced, model, tolerance=TOLERANCE)
     run, reference = ours(), theirs()
     until = run.t <= 5.0  # from there on rounding errors grow by more than ten a second
-    off = [np.abs(q - desired().at(run.t)[0])[until].max() for q in (run.q, reference.y[:6].T)]
+    off = [float(np.abs(q - desired().at(run.t)[0])[until].max()) for q in (run.q, reference.y[:6].T)]
     spent = interleaved({"kempe": ours, "pin": theirs}, repeat=5)
     ratio = spent["pin"] / spent["kempe"]
     evaluations = run.statistics.evaluations / reference.nfev
