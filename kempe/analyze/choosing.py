@@ -118,7 +118,8 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     rows, places = order(work[:, dependent])
     columns, rows = tuple(dependent[places].tolist()), real[rows].tolist()
     factors = scales.columns[list(columns)] / scales.rows[rows]
-    rest = tuple(np.setdiff1d(np.arange(model.nv), columns).tolist())
+    taken = set(columns)
+    rest = tuple(k for k in range(model.nv) if k not in taken)
     return Choice(tuple(rows), columns, rest, tuple(factors.tolist()))
 
 

@@ -1,10 +1,10 @@
 """Choices: the generalized coordinates of a run, watched while it goes on, and changed without a seam.
 
 The state is that of the whole tree, so another choice of coordinates is another address of native code, nothing else.
-Where a choice fades, a better one for the state at hand is compiled in the background, and the old one goes on; where
-it is about to fail before that is ready, the dense way takes over. That one is compiled in the background too, but
-after the choice that is wanted first: until it is there, runs wait for the choice. Where no choice helps, the loops
-themselves are singular: the mechanism gains a freedom.
+Where a choice fades, a better one for the state at hand is taken, if it has been compiled; else it is, in the
+background, and the old one goes on. Where that is about to fail before the other is ready, the dense way takes over,
+which is compiled in the background too, but after the choice that is wanted first: until it is there, runs wait for the
+choice. Where no choice helps, the loops themselves are singular: the mechanism gains a freedom.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -117,14 +117,18 @@ class Choices:
         return self._freedom > 0
 
     def fading(self, machine: Machine) -> None:
-        """Looks for another choice, and has it compiled in the background; looks again when it has faded by half."""
+        """Looks for another choice, and takes it, or has it compiled in the background; looks again when this one has
+        faded by half."""
         machine.m[at.FADING_BELOW] = 0.5 * machine.m[at.FIT]
         choice, fit = best_at(self.model, machine.q, self._p(machine))
         if self.crossing and fit < FADING:
             self._cross(machine)
             return
         if not machine.w[at.NUMERIC] and fit > BETTER * machine.m[at.FIT] and choice != machine.system.choice:
-            self._ask(choice)
+            if ready(self.model, self.setting, choice):
+                self._take(machine, system(self.model, self.setting, choice))
+            else:
+                self._ask(choice)
 
     def look(self, machine: Machine) -> None:
         """Takes over what has been compiled, if it suits the state there is now."""
@@ -142,9 +146,10 @@ class Choices:
         model, p = self.model, self._p(machine)
         before, after = machine.q.copy(), machine.next[0]
         choice, fit = best_at(model, before, p)
-        ahead = best_at(model, after, p)[1] if np.isfinite(after).all() else 0.0
+        other, ahead = best_at(model, after, p) if np.isfinite(after).all() else (None, 0.0)
         near = self.crossing and min(fit, ahead) < 0.5 * FADING
-        if near or fit < NARROW or machine.w[at.NUMERIC] or not self._survives(before, after, p):
+        stuck = fit < NARROW or bool(machine.w[at.NUMERIC])
+        if near or stuck or (other is not None and not self._survives(before, after, choice, other, p)):
             if self.crossing:
                 self._cross(machine)
                 return True
@@ -280,15 +285,15 @@ class Choices:
         machine.use(found, scales(self.model, machine.p, found.choice, machine.q))
         self.begin(machine)
 
-    def _survives(self, before: np.ndarray, after: np.ndarray, p) -> bool:
-        """Whether some choice stays fit from one state to another: then loops are not singular in between."""
+    def _survives(self, before: np.ndarray, after: np.ndarray, first: Choice, last: Choice, p) -> bool:
+        """Whether some choice stays fit from one state to another: then loops are not singular in between. The best
+        ones of both ends are known; the best one in the middle is sought only where neither will do."""
         model = self.model
-        if not np.isfinite(after).all():
-            return best_at(model, before, p)[1] > NARROW
         middle = model.integrate(before, 0.5 * model.difference(before, after))
-        for choice in {best_at(model, q, p)[0] for q in (before, middle, after)}:
+
+        def stays(choice: Choice) -> bool:
             pivots = [pivots_at(model, choice, q, p) for q in (before, middle, after)]
             kept = all((x * y > 0).all() for x, y in pairwise(pivots))
-            if len(choice.rows) == model.nv - model.dof and kept:
-                return True
-        return False
+            return len(choice.rows) == model.nv - model.dof and kept
+
+        return stays(first) or stays(last) or stays(best_at(model, middle, p)[0])

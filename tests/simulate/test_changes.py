@@ -29,6 +29,22 @@ def test_runs_go_on_by_other_coordinates(dug):
         np.testing.assert_allclose(run.q, need.resample(run.t).q, atol=1e-4)
 
 
+def test_coordinates_that_are_compiled_are_taken_where_others_fade(monkeypatch):
+    """With nothing asked for in the background; the motion is the one of the run that had to compile them."""
+    model = five_bar().compile()
+    feet = {"left": -2 * np.pi / 3, "right": -np.pi / 3}
+    start = model.assemble(feet, near={"left elbow": 1.2, "right elbow": 2.6})
+    first = model.simulate(start, 5.0, tolerance=1e-10, output=0.05)
+    monkeypatch.setattr(Choices, "_ask", lambda *_: pytest.fail("it is there already"))
+    again = model.simulate(start, 5.0, tolerance=1e-10, output=0.05)
+    assert first.statistics.changes >= 1
+    assert again.statistics.changes >= 1
+    np.testing.assert_allclose(again.q, first.q, atol=1e-8)
+    assert again.closure.max() < 1e-13
+    energy = again.energy.total
+    assert np.ptp(energy) < 1e-8 * np.abs(energy).max()
+
+
 def test_it_is_known_what_has_been_compiled(dug):
     model = dug[0].model
     (setting, choice), *_ = model.compiled["systems"]
