@@ -12,6 +12,7 @@ for one program, the orders' ratios of both differ by 3 % in the mean.
 """
 
 import heapq
+from collections import deque
 
 from kempe.compiler.graph import Graph
 from kempe.compiler.operations import Op
@@ -35,59 +36,55 @@ KEPT = 2  # registers for what is at hand
 
 def cycles(graph: Graph, sequence: list[int], registers: int) -> float:
     """From the first instruction to the last result."""
-    queue, arity = _Queue(BEGUN if len(sequence) < LONG else BEGUN_OF_LONG), graph.arity
-    place = {k: n for n, k in enumerate(sequence)}
-    uses = [sorted((place[k] for k in users), reverse=True) for users in graph.users]  # the next one last
-    ready = [0.0] * len(uses)
+    arity, operands, made = graph.arity, graph.operands, graph.made
+    place = [0] * len(sequence)
+    for n, k in enumerate(sequence):
+        place[k] = n
+    uses = [sorted([place[k] for k in users], reverse=True) for users in graph.users]  # the next one last
+    latency = [LATENCY[op] for op in graph.ops]
+    ready, room = [0.0] * len(uses), registers - KEPT
     held: set[int] = set()
     stored: set[int] = set()
     by_need: list[tuple[int, int]] = []  # values with their next uses, the latest first; old ones among them
+    apart, clock, last = 1.0 / (BEGUN if len(sequence) < LONG else BEGUN_OF_LONG), 0.0, 0.0
+    under_way = deque([0.0] * WINDOW)  # when all up to each instruction were done
+
+    def done(begin: float, takes: int) -> float:
+        """When the next instruction is done whose operands are there from `begin` on."""
+        nonlocal clock, last
+        clock = max(clock + apart, under_way.popleft())
+        end = max(clock, begin) + takes
+        last = max(last, end)
+        under_way.append(last)
+        return end
+
     for k in sequence:
-        if graph.is_number[arity + k]:
+        if not made[arity + k]:
             continue
         begin = 0.0
-        for a in graph.operands[k]:
-            uses[a].pop()
-            if a < arity or graph.is_number[a]:
+        for a in operands[k]:
+            left = uses[a]
+            left.pop()
+            if not made[a]:
                 continue
             if a not in held:
-                ready[a] = queue.done(ready[a], LOAD)
+                ready[a] = done(ready[a], LOAD)
                 held.add(a)
             begin = max(begin, ready[a])
-            if uses[a]:
-                heapq.heappush(by_need, (-uses[a][-1], a))
+            if left:
+                heapq.heappush(by_need, (-left[-1], a))
             else:
                 held.remove(a)
-        made = arity + k
-        ready[made] = queue.done(begin, LATENCY[graph.ops[k]])
-        if uses[made]:
-            held.add(made)
-            heapq.heappush(by_need, (-uses[made][-1], made))
-        while len(held) > registers - KEPT:
+        result = arity + k
+        ready[result] = done(begin, latency[k])
+        if uses[result]:
+            held.add(result)
+            heapq.heappush(by_need, (-uses[result][-1], result))
+        while len(held) > room:
             need, a = heapq.heappop(by_need)
             if a in held and need == -uses[a][-1]:
                 held.remove(a)
                 if a not in stored:
                     stored.add(a)
-                    ready[a] = queue.done(ready[a], STORE)
-    return queue.last
-
-
-class _Queue:
-    """Instructions on their way through the processor, so many begun in each cycle; last: when all so far are done."""
-
-    def __init__(self, begun: float):
-        self.last = 0.0
-        self._apart = 1.0 / begun
-        self._clock = 0.0
-        self._ended: list[float] = []
-
-    def done(self, ready: float, latency: int) -> float:
-        """When the next instruction is done whose operands are there from `ready` on."""
-        self._clock += self._apart
-        if len(self._ended) >= WINDOW:
-            self._clock = max(self._clock, self._ended[-WINDOW])
-        done = max(self._clock, ready) + latency
-        self.last = max(self.last, done)
-        self._ended.append(self.last)
-        return done
+                    ready[a] = done(ready[a], STORE)
+    return last

@@ -30,6 +30,11 @@ class Graph:
         is_number = [False] * block.arity + [op is Op.CONST for op in ops]
         return cls(block.arity, ops, operands, is_number, block.outputs.tolist())
 
+    @cached_property
+    def made(self) -> list[bool]:
+        """Of each value, whether an instruction works it out: it is neither given nor a number."""
+        return [k >= self.arity and not number for k, number in enumerate(self.is_number)]
+
     @property
     def numbers(self) -> list[int]:
         """Instructions that are constants."""

@@ -47,7 +47,7 @@ def chains_first(graph: Graph, near: int | None = None) -> list[int]:
         for a in operands[k]:
             height[a] = max(height[a], height[arity + k] + 1)
     ends = [sum(waiting_users[a] == 1 and not is_number[a] for a in values) for values in operands]
-    missing = [sum(a >= arity and not is_number[a] for a in values) for values in operands]
+    missing = [sum(graph.made[a] for a in values) for values in operands]
     since = [0] * len(operands)  # when the last operand came
 
     def urgency(k: int) -> tuple[int, int, int, int]:
@@ -82,7 +82,7 @@ def chains_first(graph: Graph, near: int | None = None) -> list[int]:
 def few_alive(graph: Graph) -> list[int]:
     """Instructions from the last back, by the values they bring to life and how near their users are."""
     arity, users = graph.arity, graph.users
-    made = [[a for a in values if a >= arity and not graph.is_number[a]] for values in graph.operands]
+    made = [[a for a in values if graph.made[a]] for values in graph.operands]
     waiting_users = [len(u) for u in users]
     alive = [False] * len(users)
     for a in graph.outputs:
