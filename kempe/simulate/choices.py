@@ -229,6 +229,9 @@ class Choices:
 
     def _change(self, machine: Machine, choice: Choice) -> None:
         """To another choice, where it is compiled, and else to the dense way until it is."""
+        if ready(self.model, self.setting, choice):
+            self._take(machine, system(self.model, self.setting, choice))
+            return
         self._ask(choice)
         assert self._coming is not None
         if self._coming.done() or not ready(self.model, self.setting, None):  # the dense way would be there later still

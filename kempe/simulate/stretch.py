@@ -156,6 +156,7 @@ class Stretch:
                     return
             elif how == at.FADING:
                 assert self.choices is not None
+                self.flush()  # rows so far are of the coordinates so far
                 self.choices.fading(machine)
             elif how == at.WEAK:
                 if not self._weak():
