@@ -31,15 +31,15 @@ def test_runs_go_on_by_other_coordinates(dug):
 
 
 def test_coordinates_that_are_compiled_are_taken_where_others_fade(monkeypatch):
-    """With nothing asked for in the background; the motion is the one of the run that had to compile them, and rows
-    before and after are each worked out by the coordinates that were in use."""
+    """With nothing asked for in the background; the motion is the one of the run that had to compile them, and no
+    row needs the careful way."""
     model = five_bar().compile()
     feet = {"left": -2 * np.pi / 3, "right": -np.pi / 3}
     start = model.assemble(feet, near={"left elbow": 1.2, "right elbow": 2.6})
     first = model.simulate(start, 5.0, output=0.01)
     monkeypatch.setattr(Choices, "_ask", lambda *_: pytest.fail("it is there already"))
     for careful in ("settle", "numeric"):
-        monkeypatch.setattr(rows, careful, lambda *_: pytest.fail("coordinates of another part of the run"))
+        monkeypatch.setattr(rows, careful, lambda *_: pytest.fail("a row was left to the careful way"))
     again = model.simulate(start, 5.0, output=0.01)
     assert first.statistics.changes >= 1
     assert again.statistics.changes >= 1
