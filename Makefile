@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test docs lint bench clean
+.PHONY: demo test test-long fuzz docs lint bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/kempe demo --folder demo
@@ -11,6 +11,19 @@ demo: $(VENV)/.installed
 # One process for each core, and so one thread of linear algebra for each process.
 test: $(VENV)/.installed-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# The whole suite under two libraries of linear algebra, with the long forms of tests that have them.
+test-long: $(VENV)/.installed-test
+	for kernel in Haswell Prescott; do \
+	    OPENBLAS_CORETYPE=$$kernel OPENBLAS_NUM_THREADS=1 KEMPE_LONG=1 $(BIN)/python -m pytest -n auto || exit 1; \
+	done
+
+# Odd calls, mutated files, faults of processes, and what must not depend on how a mechanism is described, each with new
+# numbers for MINUTES: `make fuzz MINUTES=10`, `make fuzz PARTS=faults.files`.
+PARTS   ?= faults.calls faults.files faults.processes invariance.fuzz
+MINUTES ?= 60
+fuzz: $(VENV)/.installed-test
+	failed=0; for part in $(PARTS); do $(BIN)/python -m tests.$$part --minutes $(MINUTES) || failed=1; done; exit $$failed
 
 # Every warning is an error. Look at it with `python -m http.server --directory site`.
 docs: $(VENV)/.installed-docs

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.singular import eigh
+from kempe.arithmetic.sums import norm, times
 from kempe.dynamics.definite import weak_joints
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.tree import Tree, build
-from kempe.errors import MechanismError, TopologyError
+from kempe.errors import MechanismError, TopologyError, plain
 from kempe.mechanism.bodies import Body, Hub, Length, Plate, Rod, Solid
 from kempe.mechanism.joints import Free, Universal
 from kempe.mechanism.loads import Spring
@@ -28,7 +30,7 @@ class Finding:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
+        return plain(f"{self.where}: {self.what}").replace("\n", " ")
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,10 @@ def _error(where: str, what: str) -> Finding:
 def _names(m: Mechanism) -> Iterator[Finding]:
     parts = [*(("body", b.name) for b in (m.ground, *m.bodies)), *(("joint", j.name) for j in m.joints)]
     parts += [*(("coupling", each.name) for each in m.couplings), *(("load", load.name) for load in m.loads)]
-    for name, times in Counter(name for _, name in parts).items():
-        if times > 1:
+    for name, uses in Counter(name for _, name in parts).items():
+        if uses > 1:
             kinds = sorted({kind for kind, n in parts if n == name})
-            yield _error(" and ".join(kinds) + f" {name!r}", f"the name is used {times} times; give each part its own")
+            yield _error(" and ".join(kinds) + f" {name!r}", f"the name is used {uses} times; give each part its own")
     for kind, name in parts:
         if not name or "." in name:
             yield _error(
@@ -94,9 +96,9 @@ def _names(m: Mechanism) -> Iterator[Finding]:
         elif _looks_like_a_number(name):
             yield _error(f"{kind} {name!r}", "the name looks like a number, and would be read as one from a file")
     for body in m.bodies:
-        for name, times in Counter(part.name for part in body.parts).items():
-            if times > 1:
-                yield _error(f"body {body.name!r}", f"{times} of its solids are called {name!r}; name each differently")
+        for name, uses in Counter(part.name for part in body.parts).items():
+            if uses > 1:
+                yield _error(f"body {body.name!r}", f"{uses} of its solids are called {name!r}; name each differently")
             if "." in name:
                 yield _error(f"body {body.name!r}, solid {name!r}", "a name must not contain a dot")
 
@@ -143,7 +145,7 @@ def _place(where: str, what: str, position, rotation, values: dict[str, float]) 
         elif not isinstance(x, str) and not math.isfinite(x):
             yield _error(where, f"{what} has a coordinate that is {x}; give finite numbers")
     if rotation is not None and not (
-        np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) and np.linalg.det(rotation) > 0
+        np.abs(times(rotation, rotation.T) - np.eye(3)).max() < 1e-9 and times(np.cross(*rotation[:2]), rotation[2]) > 0
     ):
         yield _error(where, f"the axes of {what} are not a rotation: columns must be right-handed unit vectors")
 
@@ -160,7 +162,7 @@ def _beam(body: Body, values: dict[str, float]) -> Iterator[Finding]:
     for what, numbers in (("move", body.beam.integrals.overlap), ("bend", body.beam.integrals.curvature)):
         same = np.equal.outer(body.beam.integrals.plane, body.beam.integrals.plane)
         size = np.sqrt(np.diag(numbers))
-        if not size.all() or np.linalg.eigvalsh(np.where(same, numbers, 0.0) / np.outer(size, size))[0] < 1e-9:
+        if not size.all() or eigh(np.where(same, numbers, 0.0) / np.outer(size, size))[0][0] < 1e-9:
             yield _error(f"beam {body.name!r}", f"some sum of its shapes does not {what} it; give shapes that all do")
     places = [(f"marker {x}", x.position[0]) for x in body.markers.values()]
     places += [(f"solid {part.name!r}", part.position[0]) for part in body.parts[1:]]
@@ -190,7 +192,7 @@ def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
             )
         for part in body.parts:
             where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
-            if isinstance(part.solid, Hub) and not np.linalg.norm(part.solid.axis) > 0:
+            if isinstance(part.solid, Hub) and not norm(part.solid.axis) > 0:
                 yield _error(where, "the axis of the hub is zero; give a direction such as (0, 0, 1)")
             elif isinstance(part.solid, Plate) and (len(part.solid.outline) < 3 or not abs(part.solid.area) > 0):
                 yield _error(where, "the outline of the plate encloses no area; give its corners in order")
@@ -207,8 +209,8 @@ def _physical(where: str, solid: Solid) -> Iterator[Finding]:
     if inertia.mass < 0:
         return
     com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
-    about_com = inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
-    moments = np.linalg.eigvalsh(about_com)
+    about_com = inertia.tensor - inertia.mass * (times(com, com) * np.eye(3) - np.outer(com, com))
+    moments = eigh(about_com)[0].copy()
     scale = max(np.abs(inertia.tensor).max(), 1e-300)
     moments[np.abs(moments) < 1e-12 * scale] = 0.0
     listed, excess = ", ".join(f"{x:g}" for x in moments), moments[2] - moments[1] - moments[0]
@@ -238,6 +240,10 @@ def _joints(m: Mechanism) -> Iterator[Finding]:
         curved = len(joint.type.q_names) != len(joint.type.v_names)
         if curved and any(limit is not None for limit in joint.limits):
             yield _error(where, f"a {joint.type.name} joint has no angle a limit could hold; leave limits out")
+        if not all(map(math.isfinite, joint.drawn)):
+            yield _error(where, f"it is drawn at {', '.join(f'{x:g}' for x in joint.drawn)}; give finite numbers")
+        if curved and joint.drawn:
+            yield _error(where, f"a {joint.type.name} joint is drawn where its markers coincide; leave drawn out")
         if curved and (any(joint.stiffness) or any(joint.rest)):
             yield _error(
                 where, f"a {joint.type.name} joint has no angle a spring could act on; use springs between points"
@@ -257,11 +263,11 @@ def _axes(joint: Joint, where: str) -> Iterator[Finding]:
     for axis in joint.axes:
         if not np.isfinite(axis).all():
             yield _error(where, f"its axis is {tuple(axis.tolist())}; give finite numbers")
-        elif not np.linalg.norm(axis) > 0:
+        elif not norm(axis) > 0:
             yield _error(where, "its axis is zero; give a direction such as (0, 0, 1)")
-    if joint.type is Universal and all(np.linalg.norm(axis) > 0 for axis in joint.axes):
-        first, second = (axis / np.linalg.norm(axis) for axis in joint.axes)
-        if abs(first @ second) > 1e-9:
+    if joint.type is Universal and all(norm(axis) > 0 for axis in joint.axes):
+        first, second = (axis / norm(axis) for axis in joint.axes)
+        if abs(times(first, second)) > 1e-9:
             yield _error(where, "its two axes are not perpendicular; a universal joint's are")
 
 
@@ -277,8 +283,10 @@ def _loads(m: Mechanism) -> Iterator[Finding]:
 
 def _connections(m: Mechanism) -> Iterator[Finding]:
     known = {m.ground, *m.bodies}
-    if any(joint.a.body is joint.b.body or not {joint.a.body, joint.b.body} <= known for joint in m.joints):
-        return  # said already
+    for joint in m.joints:
+        apart = joint.a.body is not joint.b.body and {joint.a.body, joint.b.body} <= known
+        if not apart or (joint.switchable and stays(joint)):
+            return  # said already
     try:
         topology(m)
     except TopologyError as error:
@@ -305,11 +313,11 @@ def _gravity(m: Mechanism, tree: Tree) -> Iterator[Finding]:
     """Gravity along every hinge does nothing: most likely a planar mechanism with gravity left at its default."""
     g = np.array(m.gravity)
     hinges = [k for k, link in enumerate(tree.links) if link.kind.name == "revolute"]
-    if not np.linalg.norm(g) or not hinges or len(hinges) < len(tree.links):
+    if not norm(g) or not hinges or len(hinges) < len(tree.links):
         return
     q = np.concatenate([link.kind.neutral() for link in tree.links])
     found = frames(tree, q, np.zeros(tree.topology.nv))
-    across = [np.linalg.norm(np.cross(found[k].rotation[:, 2], g / np.linalg.norm(g))) for k in hinges]
+    across = [norm(np.cross(found[k].rotation[:, 2], g / norm(g))) for k in hinges]
     if max(across) < 1e-9:
         said = ", ".join(f"{x:g}" for x in m.gravity)
         yield Finding(

@@ -23,6 +23,9 @@ Floating = Annotated[
     bool | None,
     typer.Option("--floating/--welded", help="Links of a file that no joint leads to from the ground: free, or fixed."),
 ]
+Outside = Annotated[
+    bool, typer.Option("--outside", help="Read includes and meshes that lie outside the folder of the file, too.")
+]
 Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
 
 
@@ -67,12 +70,14 @@ def list_(as_json: Json = False) -> None:
 
 
 @app.command()
-def info(x: Name, floating: Floating = None, folder: Folder = None, as_json: Json = False) -> None:
+def info(
+    x: Name, floating: Floating = None, outside: Outside = False, folder: Folder = None, as_json: Json = False
+) -> None:
     """A mechanism on one screen: parts, freedom, actuation, loops, equations, coordinates, and a picture."""
     from kempe.commands import info as command
     from kempe.commands.subject import subject
 
-    found = subject(x, floating)
+    found = subject(x, floating, outside)
     seen = command.info(found, folder or found.folder)
     if as_json:
         _print_json(command.as_json(seen))
@@ -97,6 +102,7 @@ def run(
     limits: Annotated[str | None, typer.Option(help="Joint limits: stops, locks, events or ignore.")] = None,
     singular: Annotated[str | None, typer.Option(help="At singular poses: stop or cross.")] = None,
     floating: Floating = None,
+    outside: Outside = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -109,7 +115,7 @@ def run(
     from kempe.commands import run as command
     from kempe.commands.subject import subject
 
-    found = subject(x, floating)
+    found = subject(x, floating, outside)
     given = {"tolerance": tolerance, "method": method, "step": step, "output": output, "limits": limits}
     given["singular"] = singular
     options = tuple((name, value) for name, value in given.items() if value is not None)
@@ -133,6 +139,7 @@ def counts(
     x: Name,
     quick: Annotated[bool, typer.Option("--quick", help="Operations only: nothing is compiled and measured.")] = False,
     floating: Floating = None,
+    outside: Outside = False,
     as_json: Json = False,
 ) -> None:
     """Forward dynamics by every formulation side by side, and which one `auto` takes.
@@ -143,7 +150,7 @@ def counts(
     from kempe.commands import counts as command
     from kempe.commands.subject import subject
 
-    found = subject(x, floating)
+    found = subject(x, floating, outside)
     with Console(stderr=True).status("reading") as status:
         numbers = command.counts(found, not quick, status.update)
     if as_json:
@@ -157,13 +164,14 @@ def convert(
     x: Name,
     target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending says the format.")],
     floating: Floating = None,
+    outside: Outside = False,
     as_json: Json = False,
 ) -> None:
     """Write a mechanism as another file: YAML, URDF or MJCF; what is not used or cannot be said is listed."""
     from kempe.commands import convert as command
     from kempe.commands.subject import subject
 
-    done = command.convert(subject(x, floating), target)
+    done = command.convert(subject(x, floating, outside), target)
     if as_json:
         _print_json(command.as_json(done))
         return
@@ -182,6 +190,32 @@ def prepare() -> None:
     with Console(stderr=True).status("compiling") as status:
         command(lambda what: status.update(f"compiling: {what}"))
     _say("prepared   the integrators are compiled and kept")
+
+
+@app.command("cache")
+def cache_(
+    check: Annotated[bool, typer.Option("--check", help="Read every file, and remove what is damaged.")] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Remove everything; it is compiled again when needed.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the compiled code and programs that are kept on disk, check them, or clear them."""
+    from dataclasses import asdict
+
+    from kempe.commands import cache as command
+
+    removed = command.clear() if clear else command.check() if check else 0
+    found = command.kept()
+    if as_json:
+        _print_json(asdict(found) | {"folder": str(found.folder or ""), "removed": removed})
+        return
+    _say(f"folder     {found.folder or 'none'}")
+    _say(f"kept       {found.files} files, {found.size / 1e6:.1f} MB of {found.limit / 1e6:.0f} MB at most")
+    if found.unused:
+        _say(f"not used   {found.unused}")
+    if clear or check:
+        _say(f"removed    {removed} {'files' if clear else 'files that were damaged or left over'}")
 
 
 @app.command()

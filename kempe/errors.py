@@ -1,8 +1,28 @@
 """Every exception Kempe raises; each message says what is wrong, where (by name) and what to do."""
 
+LONGEST, WORD = 4000, 200  # characters of a line of a message, and of a word in it
+
 
 class KempeError(Exception):
-    """The base of all of Kempe's own exceptions."""
+    """The base of all of Kempe's own exceptions. What is quoted in a message may be anything."""
+
+    def __init__(self, *arguments):
+        super().__init__(*(plain(x) if isinstance(x, str) else x for x in arguments))
+
+
+def plain(message: str) -> str:
+    """A message that can be shown: what cannot be printed is written in ASCII, what is very long is cut in the middle.
+    Lines stay lines."""
+    if not message.isprintable():
+        message = "".join(x if x.isprintable() or x == "\n" else ascii(x)[1:-1] for x in message)
+    if len(message) <= WORD:
+        return message
+    lines = (" ".join(_cut(word, WORD) for word in line.split(" ")) for line in message.split("\n"))
+    return "\n".join(_cut(line, LONGEST) for line in lines)
+
+
+def _cut(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most // 2]} ... {words[-most // 4 :]}"
 
 
 class TraceError(KempeError):

@@ -13,8 +13,9 @@ from tests.view.browser import found_browser
 settings.register_profile("kempe", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kempe")
 
-# Set before anything compiles, and inherited by the processes that tests start.
-if "KEMPE_CACHE_DIR" not in os.environ:
+# Set before anything compiles, and inherited by workers and by the processes that tests start: a new one for every run
+# of the tests, so that they never see a cache that something else has filled.
+if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["KEMPE_CACHE_DIR"] = tempfile.mkdtemp(prefix="kempe-test-cache-")
     atexit.register(shutil.rmtree, os.environ["KEMPE_CACHE_DIR"], ignore_errors=True)
 

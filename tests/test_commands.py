@@ -303,7 +303,7 @@ def test_a_joint_that_a_coupling_holds(folder):
     assert "1 joint, 0 loops, 1 coupling" in run("info", "held.yaml", cwd=folder).stdout
     run("counts", "held.yaml", cwd=folder)
     refused = run("convert", "held.yaml", "no/held.urdf", cwd=folder, rc=2).stderr
-    assert refused == "kempe: no/held.urdf: No such file or directory\n"
+    assert refused == "kempe: no/held.urdf cannot be written: there is no folder no; make it first\n"
 
 
 def test_a_robot_that_floats(folder):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kempe.errors import Singular, StateError
+from kempe.kinds import doubles, short
 from kempe.model.model import Model
 from kempe.model.state import by_name
 
@@ -20,9 +21,15 @@ UNMET = 1e-8  # of the largest force at work: what may be left where actuators a
 def shared(model: Model, w: np.ndarray, needed: np.ndarray, strong, weights, bounds) -> np.ndarray:
     """Efforts (n, nu) for generalized ones (n, freedoms), with W (n, nv, freedoms), of which S has the driven rows.
 
-    strong: gives the largest forces at work (n), which those that are needed may be small differences of.
+    strong: gives the largest forces at work (n), times the mechanism's size, which those that are needed may be small
+    differences of.
     """
-    s, count, freedoms = w[:, model.driven], model.nu, needed.shape[1]
+    # Velocities in radians and sizes of the mechanism, and each way to move a unit of these: then efforts are moments.
+    steps = model.equations.steps
+    w = w / steps[:, None]
+    unit = np.linalg.norm(w, axis=1)
+    w, needed = w / unit[:, None], needed / unit
+    s, count, freedoms, steps = w[:, model.driven], model.nu, needed.shape[1], steps[model.driven]
     sizes = np.linalg.norm(w, axis=(1, 2))  # what S is small beside, where actuators do not control the motion
     if weights is None and bounds is None and count == freedoms:
         sides = np.concatenate([needed[..., None], np.broadcast_to(np.eye(count), s.shape)], axis=2)
@@ -33,11 +40,11 @@ def shared(model: Model, w: np.ndarray, needed: np.ndarray, strong, weights, bou
         poor = ~(np.linalg.norm(solved[..., 1:], axis=(1, 2)) * sizes < 1 / POOR)
         for row in np.flatnonzero(poor):
             _check_control(model, s[row], sizes[row])
-        return solved[..., 0]
-    root = np.sqrt(weights_of(model, weights))
-    low, high = bounds_of(model, bounds)
+        return solved[..., 0] / steps
+    root = np.sqrt(weights_of(model, weights)) / steps
+    low, high = (None if x is None else x * steps for x in bounds_of(model, bounds))
     rows = zip(s, needed, sizes, strong(), strict=True)
-    return np.array([_share(model, *row, root, low, high) for row in rows])
+    return np.array([_share(model, *row, root, low, high) for row in rows]) / steps
 
 
 def _share(
@@ -112,7 +119,7 @@ def weights_of(model: Model, weights) -> np.ndarray:
     if isinstance(weights, Mapping):
         given = by_name(weights, model.slices("v"), given, "weights")[model.driven]
     else:
-        given = np.ones(model.nu) if weights is None else np.asarray(weights, dtype=float)
+        given = np.ones(model.nu) if weights is None else doubles(weights, "weights", StateError)
     if given.shape != (model.nu,) or not (given > 0).all():
         raise StateError(f"weights: give a positive number for each of {', '.join(model.u_names)}, by name or in order")
     return given
@@ -128,7 +135,8 @@ def bounds_of(model: Model, bounds) -> tuple[np.ndarray | None, np.ndarray | Non
         if name not in model.u_names:
             raise StateError(f"bounds: {name!r} is no actuated freedom; there are {', '.join(model.u_names)}")
         k = model.u_names.index(name)
-        low[k], high[k] = (-pair, pair) if np.ndim(pair) == 0 else pair
+        ends = doubles(pair, f"bounds: {name!r}", StateError)
+        low[k], high[k] = (-ends, ends) if ends.ndim == 0 else ends if ends.shape == (2,) else (np.nan, np.nan)
         if not low[k] < high[k]:
-            raise StateError(f"bounds: {name!r} takes a low and a higher number, or one for both sides; not {pair!r}")
+            raise StateError(f"bounds: {name!r} is {short(pair)}; it takes a low and a higher number, or one for both")
     return low, high

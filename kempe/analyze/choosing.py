@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.analyze.elimination import NOTHING, fill, independent_columns, order, pivots
-from kempe.analyze.freedom import assembled_samples
+from kempe.analyze.freedom import anywhere, assembled_samples
 from kempe.analyze.matrices import Entries, part, row_norms, rows_at
+from kempe.analyze.rank import rounding
 from kempe.dynamics.partition import Choice
 from kempe.errors import Singular
 from kempe.mechanism.joints import Free
@@ -25,6 +26,7 @@ SMALL = 1e-4  # rows of J this small beside the largest at all samples are looke
 EXISTS = 1e-12  # entries of J larger than this are worked on
 TREES = 4  # states of the tree at which that is done
 FIT = 0.05  # a choice as fit as this is fit enough
+NEARLY_AS_FIT = 2.0  # how much less fit a choice may be that is sparser
 GOOD = 0.8  # of the best over sampled states: choices as good as this compete by the length of their program
 
 
@@ -45,15 +47,14 @@ def scales_of(model: Model) -> Scales:
     """Remembered as long as the model lives."""
     if "closure scales" not in model.compiled:
         samples = np.array(assembled_samples(model))
-        size = model.equations.closure_size
-        units = [unit for t in model.topology.tree for unit in t.joint.type.units]
-        columns = np.array([1.0 if unit == "rad" else size for unit in units])
+        columns = model.equations.steps
         norms, anywhere = (_norms(model, states, columns) for states in (samples, _anywhere(model)))
-        sizes = np.abs(np.array([model.row_entries(q) for q in samples])).max(axis=0, initial=0.0)
+        entries = np.array([model.row_entries(q) for q in samples]) * columns[model.loop_places[1]]
+        sizes = np.abs(entries).max(axis=0, initial=0.0)
         # Where all samples happen to be singular alike, rows may nearly vanish there that do not elsewhere.
         norms = np.where(norms > SMALL * norms.max(initial=0.0), norms, anywhere)
         # Rows that vanish, as those of a loop that stays in its plane, are rounding: scaled up they would be chosen.
-        real = norms > NOTHING * norms.max(initial=0.0)
+        real = norms > rounding(norms.max(initial=0.0))
         model.compiled["closure scales"] = Scales(np.where(real, norms, 1.0), columns, samples, sizes > EXISTS)
     return model.compiled["closure scales"]
 
@@ -64,7 +65,7 @@ def _norms(model: Model, states: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _anywhere(model: Model) -> np.ndarray:
     """States of the tree, loops open or not."""
-    return np.array([model.random_state(seed).q for seed in range(TREES)])
+    return np.array([anywhere(model, seed) for seed in range(TREES)])
 
 
 def choose(model: Model) -> Choice:
@@ -78,8 +79,8 @@ def choose(model: Model) -> Choice:
             "coordinates can be chosen; give it sizes, or joints, with which its loops close elsewhere too"
         )
     worth = [np.mean([min(fitness(model, choice, q), FIT) for q in scales.samples]) for choice in candidates]
-    fit = [choice for choice, value in zip(candidates, worth, strict=True) if value >= GOOD * max(worth)]
-    return min(fit, key=lambda choice: _fill(model, choice))
+    fit = [(choice, value) for choice, value in zip(candidates, worth, strict=True) if value >= GOOD * max(worth)]
+    return min(fit, key=lambda each: (_fill(model, each[0]), -each[1]))[0]
 
 
 def sparings(model: Model) -> tuple[float, ...]:
@@ -105,7 +106,8 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     work = jacobian[real] * scales.columns / scales.rows[real, None]
     nonzero = np.abs(work) > NOTHING * np.abs(work).max(initial=0.0)
     felt = np.maximum(nonzero.sum(axis=0), 1)
-    weight = (felt.min(initial=1) / felt) ** sparing
+    share = felt.min(initial=1) / felt
+    weight = share if sparing == 1.0 else np.sqrt(share) if sparing == 0.5 else np.ones(len(share))
     weight[model.driven] *= PASSIVE
     weight[model.bending] *= BENT
     weight[_floating(model)] *= floats
@@ -123,6 +125,16 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     return Choice(tuple(rows), columns, rest, tuple(factors.tolist()))
 
 
+def best_at(model: Model, q: np.ndarray, p=None) -> tuple[Choice, float]:
+    """The sparsest choice that is nearly as fit as can be at a state, and its fitness."""
+    found = [choose_at(model, q, sparing, p=p) for sparing in sparings(model)]
+    sizes = [fitness(model, choice, q, p) if len(choice.rows) == model.nv - model.dof else 0.0 for choice in found]
+    for choice, size in zip(found, sizes, strict=True):
+        if size >= max(sizes) / NEARLY_AS_FIT:
+            return choice, size
+    raise AssertionError
+
+
 def pivots_at(model: Model, choice: Choice, q: np.ndarray, p=None) -> np.ndarray:
     """What the elimination of a choice divides by at a state, times its scales, with their signs."""
     return pivots(part(rows_at(model, q, p), choice.rows, choice.dependent)) * choice.scales
@@ -130,7 +142,10 @@ def pivots_at(model: Model, choice: Choice, q: np.ndarray, p=None) -> np.ndarray
 
 def fitness(model: Model, choice: Choice, q: np.ndarray, p=None) -> float:
     """The least of them, without sign."""
-    return float(np.abs(pivots_at(model, choice, q, p)).min(initial=np.inf)) if choice.rows else 1.0
+    if not choice.rows:
+        return 1.0
+    found = np.abs(pivots_at(model, choice, q, p))
+    return float(np.where(np.isnan(found), 0.0, found).min())  # after a pivot that is zero
 
 
 def _fill(model: Model, choice: Choice) -> int:

@@ -11,23 +11,30 @@ from typing import Any
 import numpy as np
 
 from kempe.analyze.actuation import shared
-from kempe.analyze.freedom import column_scales, freedom_beside, nullity_beside
+from kempe.analyze.freedom import freedom_beside, has_samples, nullity_beside
 from kempe.analyze.given import given
 from kempe.analyze.kinematics import accelerations, settle
+from kempe.arithmetic.least import factors, least_squares, null_space, solve
+from kempe.arithmetic.singular import eigh, svd
+from kempe.arithmetic.sums import dot, times
 from kempe.dynamics.closed import FIT, OPEN
 from kempe.dynamics.multipliers import WAYS
 from kempe.errors import NotClosed, Singular, StateError
+from kempe.kinds import one
+from kempe.model.inputs import look
 from kempe.model.model import Model
 
 SINGULAR = 1e-6  # least singular value of J beside the largest, below which loops do not determine accelerations
 RANK = 1e-10  # the same where freedoms are held besides, and for the last rows of runs that end at a singular pose
 LEFT = 1e-12  # residual of a state that is closed
-SLIP = 1e-9  # how fast its loops may open, per second, beside its velocities
+SLIP = 1e-9  # how fast its loops may open beside its velocities
 
 
 def driven(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     """See `Model.forward_dynamics`, of many states, or of one that needs a closer look; tau along all freedoms, none
     where there is no actuator."""
+    if not _is_prepared(model):
+        return _by_state(model, q, v, tau, p, check)
     if not model.tells_at_once:
         return forward(model, q, v, tau, p, check)
     vdot, told = model.call("driven_dynamics", q, v, np.asarray(tau)[..., model.driven], p=p)
@@ -49,10 +56,31 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     return _careful(model, q, v, tau, p, vdot, fit)
 
 
+def _is_prepared(model: Model) -> bool:
+    """Whether closed states were found at which coordinates could be chosen."""
+    if "is prepared" not in model.compiled:
+        try:
+            model.compiled["is prepared"] = model.choice is not None
+        except (NotClosed, Singular):
+            model.compiled["is prepared"] = False
+    return model.compiled["is prepared"]
+
+
+def _by_state(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
+    """Accelerations where no closed states are known, or only singular ones, but those that are given."""
+    if check:
+        check_closed(model, q, v, p, waivable=True)
+    if np.ndim(q) == 1:
+        return numeric(model, q, v, tau, p, SINGULAR)
+    rows = ([row_of(x, row) for x in (q, v, tau, p)] for row in range(len(q)))
+    return np.array([numeric(model, *each, least=SINGULAR) for each in rows])
+
+
 def _careful(model: Model, q, v, tau, p, vdot: np.ndarray, fit: np.ndarray) -> np.ndarray:
     """Accelerations as they were found, and by the dense solve where generalized coordinates do not fit."""
     if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own ways take as long as all the rest
         return vdot
+    look(model, "forward_dynamics", q=q, v=v, tau=tau, p=p)  # no coordinates fit to what is no number
     if vdot.ndim == 1:
         return numeric(model, q, v, tau, p, SINGULAR)
     for row in np.flatnonzero(~(fit > FIT)).tolist():
@@ -66,9 +94,9 @@ def _careful(model: Model, q, v, tau, p, vdot: np.ndarray, fit: np.ndarray) -> n
 def settled(model: Model, q, v, p) -> tuple[np.ndarray, np.ndarray]:
     """See `Model.settle`."""
     closed_q, closed_v, left = model.call("project", q, v, p=p)
-    slip = np.abs(model.loop_slip(closed_q, closed_v, p=p)).max(axis=-1, initial=0.0)
+    slip = np.abs(model.call("loop_slip", closed_q, closed_v, p=p)).max(axis=-1, initial=0.0)
     # Where generalized coordinates are not fit, loops may close, but velocities be none that keep them so.
-    good = (left <= LEFT) & (slip <= SLIP * (1.0 + np.abs(v).max(axis=-1, initial=0.0)))
+    good = (left <= LEFT) & (slip <= SLIP * _fastest(model, v)[..., 0])
     if np.ndim(left) == 0:
         return (closed_q, closed_v) if good else settle(model, np.array(q, dtype=float), np.array(v, dtype=float), p)
     for row in np.flatnonzero(~good).tolist():
@@ -102,20 +130,20 @@ def efforts(model: Model, q, v, a, p, found, weights, bounds) -> np.ndarray:
     needed, w, fit = found
 
     def strong() -> np.ndarray:
-        """The largest forces at work along any freedom: in this motion, or to coast."""
+        """The largest forces at work along any freedom, times the mechanism's size: in this motion, or to coast."""
         forces = model.generalized_forces(q, v, a, p), model.bias(q, v, p)
-        return np.max(np.abs(forces), axis=(0, -1), initial=0.0)
+        return np.max(np.abs(forces) * model.equations.steps, axis=(0, -1), initial=0.0)
 
     found, freer = {}, []
     for row in np.flatnonzero(~(fit > FIT)).tolist():
         basis, _ = allowed(model, q[row], row_of(p, row))
         forces = model.generalized_forces(*(row_of(x, row) for x in (q, v, a, p)))
         if basis.shape[1] == w.shape[2]:
-            w[row], needed[row] = basis, basis.T @ forces
+            w[row], needed[row] = basis, times(basis.T, forces)
         else:  # on a branch with more freedoms
             freer.append(row)
             only = lambda row=row: strong()[[row]]  # noqa: E731
-            found[row] = shared(model, basis[None], (basis.T @ forces)[None], only, weights, bounds)[0]
+            found[row] = shared(model, basis[None], times(basis.T, forces)[None], only, weights, bounds)[0]
     if not freer:
         return shared(model, w, needed, strong, weights, bounds)
     rest = np.setdiff1d(np.arange(len(w)), freer)
@@ -136,7 +164,7 @@ def completed(model: Model, q, v, a: dict, p=None) -> np.ndarray:
             f"inverse_dynamics: {', '.join(a) or 'nothing'} is given; {model.mechanism.name!r} has {model.dof} "
             "freedoms, so give as many accelerations, or all of them as an array"
         )
-    wanted = np.array([float(x) for x in a.values()])[known.order]
+    wanted = np.array([one(x, f"inverse_dynamics: a of {n!r}", StateError) for n, x in a.items()])[known.order]
     found = accelerations(model, known, np.asarray(q, dtype=float), np.asarray(v, dtype=float), wanted, p)
     check_accelerations(model, q, v, found, p)
     return found
@@ -148,21 +176,21 @@ def numeric(model: Model, q, v, tau, p=None, least: float = RANK) -> np.ndarray:
     least: what singular values of J must be beside the largest; runs end at singular poses, and their last rows are
     worked out as far as rounding lets them.
     """
-    w, g = allowed(model, q, p, model.loop_bias(q, v, p=p), least)
+    w, g = allowed(model, q, p, model.call("loop_bias", q, v, p=p), least)
     inertia, rest = model.mass_matrix(q, p=p), tau - model.generalized_forces(q, v, np.zeros(model.nv), p)
-    reduced = w.T @ inertia @ w
-    sizes = np.linalg.eigvalsh(reduced) if len(reduced) else np.ones(1)
+    reduced = times(w.T, times(inertia, w))
+    sizes = eigh(reduced)[0] if len(reduced) else np.ones(1)
     if sizes[0] <= 1e-13 * sizes[-1]:
         raise Singular(
             f"{model.mechanism.name!r} can move without any inertia here, so its accelerations are not determined"
         )
-    return w @ np.linalg.solve(reduced, w.T @ (rest - inertia @ g)) + g
+    return times(w, solve(reduced, times(w.T, rest - times(inertia, g)))) + g
 
 
 def allowed(model: Model, q, p=None, gamma=None, least: float = SINGULAR) -> tuple[np.ndarray, np.ndarray]:
     """W, as columns, and g."""
     w, back = spaces(model, q, p, model.closure(q, p=p)[1], least=least)
-    return w, np.zeros(model.nv) if gamma is None else back @ gamma
+    return w, np.zeros(model.nv) if gamma is None else times(back, gamma)
 
 
 def spaces(
@@ -174,9 +202,11 @@ def spaces(
     On a branch with more freedoms than others have, there are as many as it has. Where J loses rank at one pose only,
     or along a branch whose motion it does not determine, this raises.
     """
-    scale = column_scales(model)
-    left, sizes, right = np.linalg.svd(rows * scale)
-    free, least = model.dof, least if not held else RANK
+    scale = model.equations.steps
+    scaled = rows * scale
+    sizes = factors(scaled).sizes
+    free = model.dof if has_samples(model) else freedom_beside(model, np.asarray(q, dtype=float), p)
+    least = least if not held else RANK
 
     def full(rank: int) -> bool:
         return not rank or (rank <= len(sizes) and sizes[rank - 1] > least * sizes[0])
@@ -187,11 +217,12 @@ def spaces(
     if not full(rank):
         if held:
             raise StateError("hold: some of these joints follow from the others, and cannot be held besides them")
-        moving = np.abs(right[int((sizes > least * sizes[0]).sum()) : rank]).max(axis=0)  # what should not
+        _, sizes, right = svd(scaled)
+        moving = np.abs(right[min(rank - 1, int((sizes > least * sizes[0]).sum())) : rank]).max(axis=0)  # should not
         names = [t.joint.name for t in model.topology.tree if moving[t.v].max(initial=0.0) > 0.1 * moving.max()]
         raise Singular(_why_singular(model, np.asarray(q, dtype=float), p, free, ", ".join(names)))
-    back = scale[:, None] * (right[:rank].T / sizes[:rank]) @ left[:, :rank].T
-    return scale[:, None] * right[rank:].T, back
+    back = scale[:, None] * least_squares(scaled, np.eye(len(rows)), rank=rank)
+    return scale[:, None] * null_space(scaled, rank), back
 
 
 def _why_singular(model: Model, q: np.ndarray, p, free: int, names: str) -> str:
@@ -224,7 +255,7 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
             a = forward(model, q, v, tau, p, check=False)
         else:
             a = model.call("forward_dynamics", q, v, tau, p=p)
-    needed = model.generalized_forces(q, v, a, p) - tau
+    needed = model.call("generalized_forces", q, v, a, p=p) - tau  # in rows of runs some may be no numbers
     count = needed.shape[:-1]
     lam, freedom = np.zeros((*count, model.equations.sizes["lam"])), np.full(count, model.nv)
     if not model.topology.constrained:
@@ -236,7 +267,7 @@ def all_multipliers(model: Model, q, v, tau, a, p) -> tuple[np.ndarray, np.ndarr
             lam[row], freedom[row] = np.nan, model.dof
             continue
         w, back = spaces(model, state, own, jacobian[row], least=least)
-        lam[row], freedom[row] = back.T @ needed[row], w.shape[1]
+        lam[row], freedom[row] = times(back.T, needed[row]), w.shape[1]
     return lam, a, freedom
 
 
@@ -247,15 +278,13 @@ def check_closed(model: Model, q, v, p=None, waivable: bool = False) -> None:
         if (float(opening) if opening.ndim == 0 else opening.max(initial=0.0)) <= OPEN:
             return
     waived = ", check=False goes on as it is" if waivable else ""
-    phi, slip = np.abs(model.residual(q, p=p)), np.abs(model.loop_slip(q, v, p=p))
-    if phi.max(initial=0.0) <= OPEN and slip.max(initial=0.0) <= OPEN:
-        return
+    phi, slip = (np.abs(x) for x in (model.call("residual", q, p=p), model.call("loop_slip", q, v, p=p)))
     # What is no number, in one state of many, must not hide open loops of the others.
     phi, slip = np.nan_to_num(phi, posinf=np.inf), np.nan_to_num(slip, posinf=np.inf)
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)
         raise NotClosed(f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it{waived}")
-    fastest = np.abs(v).max(axis=-1, keepdims=True, initial=1.0)  # of each state: others say nothing of its loops
+    fastest = _fastest(model, v)  # of each state: others say nothing of its loops
     slip = np.where(slip > OPEN * fastest, slip, 0.0)
     if slip.any():
         raise NotClosed(
@@ -264,12 +293,18 @@ def check_closed(model: Model, q, v, p=None, waivable: bool = False) -> None:
         )
 
 
+def _fastest(model: Model, v) -> np.ndarray:
+    """How fast the fastest joint goes through radians, or sizes of the mechanism, or one of these in its time."""
+    rates = np.abs(np.asarray(v, dtype=float) / model.equations.steps)
+    return rates.max(axis=-1, keepdims=True, initial=1.0 / model.equations.scale.time)
+
+
 def check_accelerations(model: Model, q, v, a, p) -> None:
     """Refuses accelerations that open loops."""
-    off = np.einsum("...ij,...j->...i", model.closure(q, p=p)[1], np.asarray(a, dtype=float)) - model.loop_bias(
-        q, v, p=p
-    )
-    if np.abs(off).max(initial=0.0) > OPEN * max(1.0, np.abs(a).max(initial=0.0)):
+    off = dot(model.closure(q, p=p)[1], np.asarray(a, dtype=float)[..., None, :]) - model.loop_bias(q, v, p=p)
+    rate = 1.0 / model.equations.scale.time
+    strongest = np.abs(np.asarray(a, dtype=float) / model.equations.steps).max(initial=rate * rate)
+    if np.abs(off).max(initial=0.0) > OPEN * strongest:
         raise NotClosed(
             f"these accelerations open {_loop_of(model, np.abs(off))[0]}: give those of as many joints as are free "
             "by name, and the others follow"

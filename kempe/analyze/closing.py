@@ -19,6 +19,7 @@ from kempe.compiler.trace import trace
 from kempe.dynamics import closure
 from kempe.dynamics.kinematics import rates
 from kempe.errors import NotClosed, StateError
+from kempe.kinds import one
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.spatial.solving import Elimination
@@ -48,7 +49,8 @@ def closer(model: Model, names: tuple[str, ...], near: State) -> Closer:
     """Compiles closing for given coordinates, of joints or places, around a closed state."""
     known = given(model, names, "close")
     free = np.setdiff1d(np.arange(model.nv), known.at_v)
-    matrix = np.vstack([model.closure(near.q)[1], known.matrix(near.q, model.nv)])
+    measured = known.matrix(near.q, model.nv) / known.sizes(model)[:, None]
+    matrix = np.vstack([model.closure(near.q)[1], measured]) * model.equations.steps
     rows, columns = _pivots(matrix[:, free], len(free))
     order = free[columns]
     program = recalled(lambda: _program(model, names, known, rows, order), "close", model.equations, names, rows, order)
@@ -59,15 +61,15 @@ def _program(model: Model, names: tuple[str, ...], known: Given, rows: np.ndarra
     """Newton's method, then velocities and accelerations, by these pivots; what is known follows from the names."""
     tree_x, measured_x = known.order[: known.tree], known.order[known.tree :]
     size, sizes = model.equations.closure_size, {"q": model.nq, "x": len(names)}
-    tree = model.equations.constant_tree
+    tree, lengths = model.equations.constant_tree, known.sizes(model)
 
     def equations(q):
         """J, and under it L of what is measured."""
         jacobian = from_sx(closure.jacobian(tree, q, size)).reshape(-1, model.nv)
-        return np.vstack([jacobian, known.symbolic_matrix(tree, q, model.nv)])
+        return np.vstack([jacobian, known.symbolic_matrix(tree, q, model.nv) / lengths[:, None]])
 
     def errors(q, x):
-        return np.concatenate([closure.phi(tree, q, size), array(known.symbolic_off(tree, q, x[measured_x]))])
+        return np.concatenate([closure.phi(tree, q, size), array(known.symbolic_off(tree, q, x[measured_x])) / lengths])
 
     def spread(values):
         full = np.zeros(model.nv, dtype=object)
@@ -90,10 +92,10 @@ def _program(model: Model, names: tuple[str, ...], known: Given, rows: np.ndarra
         v, a = np.zeros(model.nv, dtype=object), np.zeros(model.nv, dtype=object)
         v[known.at_v], a[known.at_v] = xdot[tree_x], xddot[tree_x]
         held = np.zeros(len(full) - len(measured_x))
-        right = np.concatenate([held, xdot[measured_x]])[rows]
+        right = np.concatenate([held, xdot[measured_x] / lengths])[rows]
         v[order] = square.solve(right - lead @ xdot[tree_x])
         gamma = from_sx(closure.bias(tree, q, v, size))
-        right = np.concatenate([gamma, xddot[measured_x] - known.symbolic_bias(tree, q, v)])[rows]
+        right = np.concatenate([gamma, (xddot[measured_x] - known.symbolic_bias(tree, q, v)) / lengths])[rows]
         a[order] = square.solve(right - lead @ xddot[tree_x])
         left = ca.SX(0.0)
         for entry in errors(q, x):
@@ -121,7 +123,10 @@ def close(model: Model, values, near: State, rates_, accelerations_) -> tuple[np
     known = model.compiled.setdefault("closers", {})
     if names not in known:
         known[names] = closer(model, names, near)
-    x, xdot, xddot = (np.array([float(given.get(n, 0.0)) for n in names]) for given in (values, rates_, accelerations_))
+    x, xdot, xddot = (
+        np.array([one(given.get(n, 0.0), f"close: {n!r}", StateError) for n in names])
+        for given in (values, rates_, accelerations_)
+    )
     q, v, a, left = known[names](near.q, x, xdot, xddot)
     if left <= CLOSED:
         return q, v, a

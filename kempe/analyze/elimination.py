@@ -6,6 +6,8 @@ few of its joints, and so a step costs about as much in a long tree as in a shor
 
 import numpy as np
 
+from kempe.arithmetic.sums import norm, times
+
 THRESHOLD = 0.3  # of the largest entry in its column: pivots as large as this may be taken for their sparsity
 NOTHING = 1e-9  # entries below this beside the largest are zeros
 
@@ -14,7 +16,8 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
     """As many columns as the rank says that are as independent as can be, by their sizes: QR with pivoting."""
     work, taken = matrix.copy(), []
     real = work != 0.0
-    sizes, least = np.linalg.norm(work, axis=0), NOTHING * np.linalg.norm(matrix)
+    sizes = norm(work, 0)
+    least = NOTHING * norm(sizes)
     for _ in range(rank):
         best = int(sizes.argmax())
         if sizes[best] <= least:
@@ -24,10 +27,10 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
         felt = np.flatnonzero(real[rows].any(axis=0))
         shared = rows[:, None], felt
         unit = work[rows, best] / sizes[best]
-        work[shared] -= np.outer(unit, unit @ work[shared])
+        work[shared] -= np.outer(unit, times(unit, work[shared]))
         work[rows, best] = 0.0
         left = work[:, felt]
-        sizes[felt] = np.sqrt((left * left).sum(axis=0))
+        sizes[felt] = norm(left, 0)
         real[shared], real[rows, best] = True, False
     return np.array(sorted(taken), dtype=int)
 

@@ -22,7 +22,9 @@ import numpy as np
 from kempe.analyze.assembly import CLOSED
 from kempe.analyze.closed import spaces
 from kempe.analyze.derivatives import residuals
+from kempe.analyze.freedom import anywhere
 from kempe.analyze.linearize import Linearization, along, freedoms, linearize
+from kempe.arithmetic.least import least_squares
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -98,8 +100,9 @@ class Task:
             phi, jacobian, upright = self.model.closure(q, p=self.p)
             if np.abs(phi).max(initial=0.0) <= 0.1 * CLOSED:
                 break
+            steps = self.model.equations.steps
             step = np.zeros(self.model.nv)
-            step[free] = np.linalg.lstsq(jacobian[:, free], -phi, rcond=1e-10)[0]
+            step[free] = least_squares((jacobian * steps)[:, free], -phi, 1e-10) * steps[free]
             q = self.model.integrate(q, step)
         phi, _, upright = self.model.closure(q, p=self.p)
         return q if np.abs(phi).max(initial=0.0) <= CLOSED and (upright > 0).all() else None
@@ -150,9 +153,9 @@ def _starts(task: Task, near, hold):
     kept = {name: values.get(name, state[name]) for name in kept}
     rng = np.random.default_rng(1876)
     while True:
-        away = model.random_state(int(rng.integers(1 << 31)))
+        away = anywhere(model, int(rng.integers(1 << 31)))
         try:
-            other = task.closed(model.assemble(kept, near=State(model, away.q, np.zeros(model.nv))).q)
+            other = task.closed(model.assemble(kept, near=State(model, away, np.zeros(model.nv))).q)
         except NotClosed:
             other = None
         if other is not None:
@@ -185,7 +188,9 @@ def _here(task: Task, q: np.ndarray) -> Here:
     w, _ = spaces(model, q, task.p, r.rows, len(task.held))
     sizes, axes = np.linalg.eigh(w.T @ r.inertia @ w)
     w = w @ (axes / np.sqrt(np.maximum(sizes, 1e-12 * sizes.max(initial=0.0))))
-    scale = float(np.linalg.norm(w.T @ r.r1_by_q) + np.linalg.norm(np.abs(w.T) @ np.abs(forces)))
+    scale = float(
+        np.linalg.norm(w.T @ (r.r1_by_q * model.equations.steps)) + np.linalg.norm(np.abs(w.T) @ np.abs(forces))
+    )
     return Here(q, forces, w, w.T @ forces, w.T @ r.r1_by_q @ w, scale)
 
 
@@ -194,7 +199,7 @@ def _descended(task: Task, q: np.ndarray) -> tuple[np.ndarray, str | None]:
     here, damping, best = _here(task, q), 0.0, None
     for _ in range(ITERATIONS):
         size = np.abs(here.f).max(initial=0.0)
-        if size <= AT_REST * here.scale and (best is None or size > 0.5 * best):
+        if size <= AT_REST * here.scale and (size == 0.0 or (best is not None and size >= 0.5 * best)):
             break  # at rest, and no nearer than before
         best = size if size <= AT_REST * here.scale else None
         values, axes = np.linalg.eigh(0.5 * (here.stiffness + here.stiffness.T))
@@ -216,7 +221,7 @@ def _descended(task: Task, q: np.ndarray) -> tuple[np.ndarray, str | None]:
 def _stepped(task: Task, here: Here, y: np.ndarray) -> Here | None:
     """The pose a step leads to, if forces have done work on the way, or are less."""
     step = here.steps @ y
-    far = np.abs(step / _lengths(task.model)).max(initial=0.0)
+    far = np.abs(step / task.model.equations.steps).max(initial=0.0)
     q = task.closed(task.model.integrate(here.q, step * min(1.0, LONGEST / max(far, 1e-300))))
     if q is None:
         return None
@@ -234,7 +239,7 @@ def _beside(task: Task, q: np.ndarray) -> np.ndarray:
     here = _here(task, q)
     _, axes = np.linalg.eigh(0.5 * (here.stiffness + here.stiffness.T))
     step = here.steps @ axes[:, 0]
-    nudged = task.closed(task.model.integrate(q, 0.02 * step / np.abs(step / _lengths(task.model)).max()))
+    nudged = task.closed(task.model.integrate(q, 0.02 * step / np.abs(step / task.model.equations.steps).max()))
     return q if nudged is None else nudged
 
 
@@ -243,7 +248,7 @@ def _solved(task: Task, q: np.ndarray) -> tuple[np.ndarray, str | None]:
     here = _here(task, q)
     for _ in range(ITERATIONS):
         y = -np.linalg.lstsq(here.stiffness, here.f, rcond=FLAT)[0]
-        far = np.abs(here.steps @ y / _lengths(task.model)).max(initial=0.0)
+        far = np.abs(here.steps @ y / task.model.equations.steps).max(initial=0.0)
         part, size = min(1.0, LONGEST / max(far, 1e-300)), np.linalg.norm(here.f)
         while part > 1e-6:
             other = task.closed(task.model.integrate(here.q, here.steps @ (part * y)))
@@ -262,14 +267,9 @@ def _left(task: Task, here: Here) -> str | None:
     if np.abs(here.f).max(initial=0.0) <= AT_REST * here.scale:
         return None
     model = task.model
-    motion = np.abs(here.steps @ here.f / _lengths(model))
+    motion = np.abs(here.steps @ here.f / model.equations.steps)
     names = [model.v_names[k] for k in np.argsort(-motion) if motion[k] > 0.1 * motion.max()]
     return f"{', '.join(names)} keep{'s' * (len(names) == 1)} moving; hold joints, or give efforts"
-
-
-def _lengths(model: Model) -> np.ndarray:
-    units = [unit for t in model.topology.tree for unit in t.joint.type.units]
-    return np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
 
 
 # ---- what was found --------------------------------------------------------------------------------------

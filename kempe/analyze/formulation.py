@@ -1,7 +1,7 @@
 """Formulation: what the candidates for a mechanism take and lose, found by tracing them; the decision is remembered.
 
-No code is compiled for it: operations are counted in programs, and rounding is that of the same programs worked out in
-longer numbers (see `compiler.rounding`).
+No code is compiled for it: operations are counted in programs, and rounding is told by the same programs worked out
+with fewer digits (see `compiler.rounding`).
 """
 
 from dataclasses import replace
@@ -11,6 +11,7 @@ import numpy as np
 from kempe.analyze.choosing import fitness
 from kempe.analyze.closed import FIT
 from kempe.analyze.freedom import assembled_samples
+from kempe.arithmetic.random import normal
 from kempe.compiler.count import count
 from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
@@ -20,6 +21,8 @@ from kempe.dynamics.definite import weak_joints
 from kempe.dynamics.tree import build
 from kempe.model import blocks
 from kempe.model.model import Model
+
+TYPES = Decision, Candidate, Measured
 
 
 def decide(model: Model) -> Decision:
@@ -34,7 +37,7 @@ def decide(model: Model) -> Decision:
     known = tuple(each for each in known if asked in ("auto", each.formulation))
     if len(known) == 1:
         return Decision(known[0])
-    return recalled(lambda: _decided(model, known), "decision", model.equations, model.choice, known)
+    return recalled(lambda: _decided(model, known), "decision", model.equations, model.choice, known, types=TYPES)
 
 
 def _decided(model: Model, known: tuple[Candidate, ...]) -> Decision:
@@ -48,11 +51,14 @@ def _decided(model: Model, known: tuple[Candidate, ...]) -> Decision:
 
 def lost(model: Model, program: Program) -> float:
     """How much rounding changes accelerations, beside the largest, in the median over sampled closed states that move
-    at random; states where generalized coordinates fail are left out, as runs choose others there."""
+    at random; states where generalized coordinates fail are left out, as runs choose others there. Nothing where all
+    are such."""
     samples = assembled_samples(model)
     if model.topology.constrained:
-        samples = [q for q in samples if fitness(model, model.choice, q) > FIT] or samples
+        samples = [q for q in samples if fitness(model, model.choice, q) > FIT]
+    if not samples:
+        return 0.0
     q = np.array(samples)
-    v, tau = np.random.default_rng(5).normal(size=(2, len(q), model.nv))
+    v, tau = normal(np.random.default_rng(5), (2, len(q), model.nv))
     parameters = [np.tile(model.p, (len(q), 1))] if model.p_names else []
     return float(np.median(rounding(program, q, v, tau, *parameters)))

@@ -15,6 +15,7 @@ from typing import Protocol
 import casadi as ca
 import numpy as np
 
+from kempe.arithmetic.sums import norm, times
 from kempe.dynamics import closure, kinematics
 from kempe.dynamics.kinematics import changing
 from kempe.errors import StateError
@@ -48,15 +49,15 @@ class CutCoordinate:
 
     def off(self, q, x, p=None):
         """An angle by the shorter way round."""
-        return wrapped(self.model.loop_coordinates(q, p=p)[..., [self.q]] - x, self.turning)
+        return wrapped(self.model.call("loop_coordinates", q, p=p)[..., [self.q]] - x, self.turning)
 
     def matrix(self, q, p=None):
         """Its row of L."""
-        return self.model.loop_matrix(q, p=p)[..., [self.v], :]
+        return self.model.call("loop_matrix", q, p=p)[..., [self.v], :]
 
     def bias(self, q, v, p=None):
         """Its entry."""
-        return self.model.loop_velocity_bias(q, v, p=p)[..., [self.v]]
+        return self.model.call("loop_velocity_bias", q, v, p=p)[..., [self.v]]
 
     def symbolic(self, tree, q):
         """The coordinate over symbols."""
@@ -83,17 +84,15 @@ class CutPose:
     def off(self, q, x, p=None):
         """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their
         rates are about the joint's own velocities."""
-        x, now = np.asarray(x, dtype=float), self.model.loop_coordinates(q, p=p)[self.q]
-        turn = logarithm(product(conjugate(x[:4] / np.linalg.norm(x[:4])), now[:4]))
-        return np.concatenate([turn, to_matrix(now[:4]).T @ (now[4:] - x[4:])]) if self.width > 4 else turn
+        return pose_off(np.asarray(x, dtype=float), self.model.call("loop_coordinates", q, p=p)[self.q])
 
     def matrix(self, q, p=None):
         """Its rows of L."""
-        return self.model.loop_matrix(q, p=p)[self.v]
+        return self.model.call("loop_matrix", q, p=p)[self.v]
 
     def bias(self, q, v, p=None):
         """Its entries."""
-        return self.model.loop_velocity_bias(q, v, p=p)[self.v]
+        return self.model.call("loop_velocity_bias", q, v, p=p)[self.v]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +131,12 @@ class Place:
     def symbolic_rate(self, tree, q, v):
         """Its rate."""
         return from_sx(changing(lambda free: array([self.symbolic(tree, free)]), tree, q, v))[0]
+
+
+def pose_off(x: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """The turn from one orientation to another, and the way, if there are positions, in the moving axes."""
+    turn = logarithm(product(conjugate(x[:4] / norm(x[:4])), now[:4]))
+    return np.concatenate([turn, times(to_matrix(now[:4]).T, now[4:] - x[4:])]) if len(x) > 4 else turn
 
 
 def wrapped(off: np.ndarray, turning: bool) -> np.ndarray:
@@ -190,6 +195,10 @@ class Given:
         """How far measured ones are from x, at one state or at many."""
         none = np.zeros((*np.shape(q)[:-1], 0))
         return np.concatenate([none, *(m.off(q, x[k], p) for k, m in enumerate(self.measured))], axis=-1)
+
+    def sizes(self, model: Model) -> np.ndarray:
+        """What is usual of measured ones: a radian, or the mechanism's length."""
+        return np.array([1.0 if m.turning else model.equations.scale.length for m in self.measured])
 
     def matrix(self, q: np.ndarray, nv: int, p=None) -> np.ndarray:
         """L of measured ones."""

@@ -9,7 +9,7 @@ Accelerations change as `kempe.dynamics.derivatives` says. Where velocities are 
 bodies) a step s of q made in moving axes changes as those turn, ds/dt = dv - v x s, with x the product of twists.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ import numpy as np
 from kempe.analyze.closed import check_closed, spaces
 from kempe.analyze.derivatives import residuals, slip_derivatives, solved
 from kempe.errors import StateError
+from kempe.kinds import text
 from kempe.model.model import Model
 from kempe.model.state import State, placed
 from kempe.spatial.vectors import skew
@@ -177,8 +178,12 @@ def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) ->
 
 
 def along(model: Model, tau) -> np.ndarray:
-    """Efforts along all freedoms, also from one number."""
-    return np.zeros(model.nv) + np.asarray(model.spread(tau), dtype=float)
+    """Efforts along all freedoms; one number will do where one joint is actuated."""
+    single = tau is not None and not isinstance(tau, Mapping) and np.ndim(tau) == 0
+    full = np.asarray(model.spread([tau] if single else tau), dtype=float)
+    if full.shape != (model.nv,):
+        raise StateError(f"tau has shape {np.shape(tau)}; give one row of efforts, ({model.nu},)")
+    return full
 
 
 def accelerations(model: Model, q, v, tau, p, held: list[int]) -> np.ndarray:
@@ -255,7 +260,7 @@ def _outputs(model: Model, q, v, p, outputs, w, k, coordinates: list[str]) -> tu
     names: list[str] = []
     rows = [np.zeros((0, 2 * w.shape[1]))]
     for name in (outputs,) if isinstance(outputs, str) else outputs:
-        rate = name.endswith("'")
+        rate = text(name, "outputs: a name", StateError).endswith("'")
         own, matrix, fixed = _measured(model, name.rstrip("'"), q, p)
         if rate and not fixed and np.abs(v).max(initial=0.0) > 0:
             raise StateError(f"outputs: {name} is known of joints of the tree, or where nothing moves")

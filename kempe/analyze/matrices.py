@@ -11,11 +11,14 @@ J^T J - t^2 1 has positive eigenvalues, which the signs of its pivots tell (J. J
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
+from kempe.arithmetic.least import damped as least_squares_damped
+from kempe.arithmetic.least import factors, least_squares, null_space
+from kempe.arithmetic.sums import norm
 from kempe.model.model import Model
 
 LEAST = 1e-4  # what counts as a largest singular value: entries are of order one, and one of rounding errors has rank 0
@@ -87,9 +90,16 @@ def part(matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> np.ndar
 def row_norms(matrix: Matrix, scales: np.ndarray) -> np.ndarray:
     """Lengths of all rows, columns times their scales."""
     if not isinstance(matrix, Entries):
-        return np.linalg.norm(matrix * scales, axis=1)
+        return norm(matrix * scales)
     values = matrix.values * scales[matrix.columns]
     return np.sqrt(np.bincount(matrix.rows, values * values, matrix.shape[0]))
+
+
+def scaled(matrix: Matrix, scales: np.ndarray) -> Matrix:
+    """Columns times their scales."""
+    if not isinstance(matrix, Entries):
+        return matrix * scales
+    return replace(matrix, values=matrix.values * scales[matrix.columns])
 
 
 def stacked(matrix: Matrix, others: list[np.ndarray]) -> Matrix:
@@ -133,15 +143,14 @@ def tied(matrix: Matrix, groups: np.ndarray) -> np.ndarray:
 def damped(matrix: Matrix, right: np.ndarray, damping: float) -> np.ndarray:
     """x that makes |matrix x - right|^2 + damping^2 |x|^2 least."""
     if not isinstance(matrix, Entries):
-        below = damping * np.eye(matrix.shape[1])
-        return np.linalg.lstsq(np.vstack([matrix, below]), np.concatenate([right, np.zeros(len(below))]), rcond=None)[0]
+        return least_squares_damped(matrix, right, damping)
     return _Damped(matrix, damping)(right)
 
 
 def least(matrix: Matrix, right: np.ndarray) -> np.ndarray:
     """The least of all x with matrix x = right; where there are none, one that comes near."""
     if not isinstance(matrix, Entries):
-        return np.linalg.lstsq(matrix, right, rcond=None)[0]
+        return least_squares(matrix, right)
     solve = _Damped(matrix, 0.0)
     x = solve(right)
     for _ in range(REFINED):  # each time, what damping held back is made up for
@@ -166,10 +175,10 @@ class _Damped:
 
 
 def rank_of(matrix: Matrix, small: float) -> int:
-    """How many singular values are larger than `small` of the largest, or of a bound of that where there are entries,
-    which tell no less than `FINEST`."""
+    """How many sizes of orthogonal factors are larger than `small` of the largest; where there are entries, how many
+    singular values are larger than that part of a bound of theirs, which tells no less than `FINEST`."""
     if not isinstance(matrix, Entries):
-        sizes = np.linalg.svd(matrix, compute_uv=False)
+        sizes = factors(matrix).sizes
         return int((sizes > small * max(sizes.max(initial=0.0), LEAST)).sum())
     sizes = np.abs(matrix.values)
     sums = (np.bincount(x, sizes).max(initial=0.0) for x in (matrix.rows, matrix.columns))
@@ -184,4 +193,4 @@ def rank_of(matrix: Matrix, small: float) -> int:
 
 def allowed(matrix: np.ndarray, rank: int) -> np.ndarray:
     """Motions that all rows allow, as columns of length one at right angles."""
-    return np.linalg.svd(matrix)[2][rank:].T
+    return null_space(matrix, rank)

@@ -12,7 +12,7 @@ from html import escape
 import networkx as nx
 import numpy as np
 
-from kempe.analyze.freedom import assembled_samples, beside
+from kempe.analyze.freedom import assembled_samples, beside, freedom_beside, nullity
 from kempe.analyze.matrices import allowed, rank_of
 from kempe.analyze.seats import Seat, seat
 from kempe.dynamics.rows import ROWS
@@ -26,7 +26,7 @@ from kempe.spatial.moves import relative_pose
 from kempe.topology.tree import Topology, counted
 
 LARGEST = 3  # bodies that are looked at together for motions of their own
-RANK = 1e-8  # of the largest singular value
+RANK = 1e-8  # of the largest singular value: rows that follow from others, motions that nothing holds
 FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which joints move, of those named below
     Revolute: (2,),
     Prismatic: (5,),
@@ -92,16 +92,14 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     m = model.mechanism
     samples = assembled_samples(model) if near is None else [model.assemble(near=near).q]
     states = [beside(model, q) for q in samples]
-    matrices = [constraints(model, q) for q in states]
-    ranks = [rank_of(c, RANK) for c, _ in matrices]
-    rank = max(ranks)
-    best = ranks.index(rank)
-    matrix, names = matrices[best]
-    freedom = matrix.shape[1] - rank
+    freedoms = [freedom_beside(model, q) for q in samples] if model.topology.constrained else [model.nv] * len(samples)
+    freedom = min(freedoms)
+    matrix, names = constraints(model, states[freedoms.index(freedom)])
+    rank = matrix.shape[1] - freedom
     loose = _left_null(matrix, rank)
     undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
     touched = {n.rsplit(" ", 2)[0] for n in undetermined}
-    general = [q for q, found in zip(states, ranks, strict=True) if found == rank]
+    general = [q for q, found in zip(states, freedoms, strict=True) if found == freedom]
     # At some poses actuators fail; at general ones they control as much as they can.
     controlled = max(_controlled(model, q) for q in general)
     return Mobility(
@@ -114,7 +112,7 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
         tuple(_loners(model, general)) if model.topology.constrained else (),
         model.nu,
         controlled,
-        tuple(_notes(model, samples, ranks)),
+        tuple(_notes(model, samples, freedoms)),
     )
 
 
@@ -218,8 +216,8 @@ def _ends(model: Model, joint: Joint, poses, q: np.ndarray, values: Values):
 
 
 def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> tuple[np.ndarray, list[str]]:
-    """Rows of all joints on the twists [omega; v] of all bodies, then on the rates of beams, in each joint's own axes,
-    lengths over the size; then those of couplings."""
+    """Rows of all joints on the twists [omega; v] of all bodies at their `middles`, then on the rates of beams, in each
+    joint's own axes, lengths over the size; then those of couplings."""
     directions, couplings = held_axes(model, q, actuators_held, p), held_together(model, q, p)
     found = [_rows(model, directions, q, p)]
     for each in couplings:
@@ -233,6 +231,7 @@ def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=Non
 def _rows(model: Model, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
     """How fast bodies move against each other along directions of joints."""
     m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q, p)
+    middle = middles(model, q, p)
     number = {body.name: k for k, body in enumerate(m.bodies)}
     rows = np.zeros((len(directions), len(m.bodies), 6))
     bending = np.zeros((len(directions), model.nv))
@@ -247,7 +246,7 @@ def _rows(model: Model, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
                 row[k, :3] += sign * d.axis
             else:  # velocity of the joint's place along the axis; a screw slides as it turns
                 row[k, 3:] += sign * d.axis
-                row[k, :3] += sign * np.cross(d.place - poses[marker.body.name][1], d.axis) / size
+                row[k, :3] += sign * np.cross(d.place - middle[marker.body.name], d.axis) / size
                 row[k, :3] -= sign * d.screw / size * d.axis
             at = seat(model, poses[marker.body.name], marker, q, values)
             if d.direction < 3:
@@ -257,6 +256,17 @@ def _rows(model: Model, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
                 bent[at.v] += sign / size * (d.axis @ at.linear + lever @ at.angular)
     bending *= size  # rates of lengths, as those of places are
     return np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
+
+
+def middles(model: Model, q: np.ndarray, p=None) -> dict[str, np.ndarray]:
+    """A place of every body in the world, amid its joints: its origin may be so far from them that all turns about it
+    look alike."""
+    poses, values, found = _poses(model, q, p), _values(model, p), {}
+    for joint in holding(model.topology):
+        ends, _ = _ends(model, joint, poses, q, values)
+        for marker, (_, place) in zip((joint.a, joint.b), ends, strict=True):
+            found.setdefault(marker.body.name, []).append(place)
+    return {name: np.asarray(sum(places)) / len(places) for name, places in found.items()}
 
 
 def _poses(model: Model, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -365,12 +375,12 @@ def _controlled(model: Model, q: np.ndarray) -> int:
     return rank_of(motions[model.driven], RANK) if model.nu and motions.size else 0
 
 
-def _notes(model: Model, samples: list[np.ndarray], ranks: list[int]):
+def _notes(model: Model, samples: list[np.ndarray], freedoms: list[int]):
     """Poses that have more freedoms than those beside them, and branches that have more than others."""
-    for q, rank in zip(samples, ranks, strict=True):
-        found, shown = rank_of(constraints(model, q)[0], RANK), State(model, q, np.zeros(model.nv))
-        if found < rank:
-            yield f"special pose with {counted(rank - found, 'more freedom')}: {shown}"
-        if rank < max(ranks):
-            more = counted(max(ranks) - rank, "more freedom")
+    for q, freedom in zip(samples, freedoms, strict=True):
+        found, shown = nullity(model, q), State(model, q, np.zeros(model.nv))
+        if found > freedom:
+            yield f"special pose with {counted(found - freedom, 'more freedom')}: {shown}"
+        if freedom > min(freedoms):
+            more = counted(freedom - min(freedoms), "more freedom")
             yield f"another branch, which mobility(near=...) is for, has {more}: {shown}"

@@ -20,7 +20,6 @@ from typing import ClassVar
 import numpy as np
 
 from kempe.analyze.assembly import CLOSED
-from kempe.analyze.freedom import column_scales
 from kempe.analyze.given import CutCoordinate, CutPose, Measure, Place, measures
 from kempe.errors import NotClosed, StateError
 from kempe.model.model import Model
@@ -202,7 +201,7 @@ class Recording:
         named = {k for part in self.parts if isinstance(part, Entry | Pose) for k in part.own.tolist()}
         idle = np.array(sorted(set(range(model.nv)) - named - self._following()), dtype=int)
         self._held = np.eye(model.nv)[idle]
-        self._scale = column_scales(model)
+        self._scale = model.equations.steps
         self._sizes = np.concatenate([self._scale[idle], *(part.sizes for part in self.parts)])
 
     def _following(self) -> set[int]:
@@ -305,7 +304,7 @@ class Recording:
 
 def tracks(model: Model, names: tuple[str, ...]) -> list[Track]:
     """What named single coordinates are of."""
-    scale, length = column_scales(model), model.equations.closure_size
+    scale, length = model.equations.steps, model.equations.closure_size
     poses, slices = model.poses(names), (model.slices("q"), model.slices("v"))
     found: list[Track] = []
     for joint, columns in poses.items():

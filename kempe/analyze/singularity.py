@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.analyze.closed import SINGULAR
-from kempe.analyze.freedom import column_scales, freedom_beside
+from kempe.analyze.freedom import freedom_beside
 from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
@@ -68,7 +68,7 @@ class Singularity:
 
 def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None) -> Singularity:
     """See `Model.singularity`."""
-    scale = column_scales(model)
+    scale = model.equations.steps
     jacobian = model.closure(q)[1] * scale
     freedom = freedom_beside(model, q) if model.topology.constrained else model.nv
     rank = model.nv - freedom

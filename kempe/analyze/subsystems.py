@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kempe.analyze.closed import allowed, check_accelerations, check_closed, completed
-from kempe.analyze.freedom import assembled_samples, column_scales
+from kempe.analyze.freedom import assembled_samples
 from kempe.errors import Singular, StateError
 from kempe.model.model import Model
 from kempe.topology.determinacy import Step, steps
@@ -65,7 +65,9 @@ def inverse_by_subsystems(model: Model, q, v, a, p=None) -> Inverse:
     left, tau, amounts = needed.copy(), np.zeros(model.nv), [np.zeros(basis.shape[1]) for basis in parts.bases]
     for step in order:
         rows, drives, pull = _equations(model, parts, step)
-        efforts, new = _solved(pull[rows], np.eye(model.nv)[np.ix_(rows, drives)], left[rows])
+        scale = model.equations.steps[rows, None]  # works instead of forces and moments
+        drive = np.eye(model.nv)[np.ix_(rows, drives)]
+        efforts, new = _solved(scale * pull[rows], scale * drive, scale[:, 0] * left[rows])
         tau[drives] = efforts
         left -= pull @ new + np.eye(model.nv)[:, drives] @ efforts
         for i in step.loops:
@@ -117,7 +119,7 @@ def _independent(model: Model, q, jacobian: np.ndarray, p) -> Parts:
 
 def _parts(model: Model, jacobian: np.ndarray) -> Parts:
     """Loop by loop the multipliers that do what those of loops before cannot."""
-    scale, at = column_scales(model), 0
+    scale, at = model.equations.steps, 0
     scaled = jacobian * scale
     largest = np.linalg.norm(scaled, 2) if scaled.size else 0.0
     before, bases, columns = np.zeros((0, model.nv)), [], []
@@ -144,7 +146,7 @@ def _equations(model: Model, parts: Parts, step: Step) -> tuple[list[int], list[
 def _rank(model: Model, parts: Parts, step: Step) -> int:
     """Of a step's equations; lengths measured by the mechanism's size."""
     rows, drives, pull = _equations(model, parts, step)
-    scale = column_scales(model)[rows, None]
+    scale = model.equations.steps[rows, None]
     matrix = np.hstack([pull[rows] * scale, np.eye(model.nv)[np.ix_(rows, drives)]])
     sizes = np.linalg.svd(matrix, compute_uv=False)
     return int((sizes > SMALL * sizes.max(initial=0.0)).sum())
@@ -155,14 +157,22 @@ def _solved(pull: np.ndarray, drive: np.ndarray, needed: np.ndarray) -> tuple[np
     left, sizes, _ = np.linalg.svd(pull)
     rank = int((sizes > SMALL * sizes.max(initial=0.0)).sum())
     across = left[:, rank:].T  # what multipliers cannot do
-    efforts = np.linalg.lstsq(across @ drive, across @ needed, rcond=SMALL)[0]
-    return efforts, np.linalg.lstsq(pull, needed - drive @ efforts, rcond=SMALL)[0]
+    # Actuators whose joints cannot move do nothing there, but for rounding of what they do otherwise.
+    efforts = _shortest(across @ drive, across @ needed, SMALL * np.abs(drive).max(initial=0.0))
+    return efforts, _shortest(pull, needed - drive @ efforts, SMALL * sizes.max(initial=0.0))
+
+
+def _shortest(matrix: np.ndarray, right: np.ndarray, least: float) -> np.ndarray:
+    """Of all x that bring matrix x nearest to the right side the shortest; singular values up to `least` are none."""
+    left, sizes, x = np.linalg.svd(matrix, full_matrices=False)
+    kept = sizes > least
+    return x[kept].T @ (left[:, kept].T @ right / sizes[kept])
 
 
 def _least(model: Model, q, jacobian: np.ndarray, lam: np.ndarray, p) -> np.ndarray:
     """Of all multipliers that do the same, those of least size, as `Model.multipliers` has them."""
     rank = model.nv - allowed(model, q, p)[0].shape[1]
-    inside = np.linalg.svd(jacobian * column_scales(model))[0][:, :rank]
+    inside = np.linalg.svd(jacobian * model.equations.steps)[0][:, :rank]
     return inside @ (inside.T @ lam)
 
 

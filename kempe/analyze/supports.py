@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked, doubles, short
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 
 Point = Marker | Body | str
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Support:
     """A body pressed on something that does not move, at one point or at several, as those of a sole.
@@ -35,10 +37,12 @@ class Support:
         """Checks numbers, and brings them into one form."""
         several = [self.points] if isinstance(self.points, Point) else list(self.points)
         if not several or not all(isinstance(point, Point) for point in several):
-            raise StateError(f"support: points are markers, bodies or names such as 'foot.heel', not {self.points!r}")
-        normal = np.array(list(self.normal), dtype=float)
+            raise StateError(
+                f"support: points is {short(self.points)}; give markers, bodies or names such as 'foot.heel'"
+            )
+        normal = doubles(list(self.normal), "support: normal", StateError)
         if normal.shape != (3,) or not np.isfinite(normal).all() or not normal.any():
-            raise StateError(f"support: normal is {self.normal!r}; it takes three numbers, where the ground pushes to")
+            raise StateError(f"support: normal is {short(self.normal)}; give three numbers, where the ground pushes to")
         if not self.friction >= 0:
             raise StateError(f"support: friction is {self.friction!r}; it takes a number from 0, or math.inf")
         named = ", ".join(p if isinstance(p, str) else p.name if isinstance(p, Body) else str(p) for p in several)
@@ -56,6 +60,7 @@ class Support:
 
     def acts(self, t: np.ndarray) -> np.ndarray:
         """In which rows, (n,)."""
+        t = np.atleast_1d(doubles(t, "acts: t", StateError))
         if self.during is None:
             return np.ones(len(t), dtype=bool)
         given = np.asarray(self.during)
@@ -71,6 +76,9 @@ class Support:
 
     def jacobians(self, model: Model, q: np.ndarray, p) -> np.ndarray:
         """By which the speeds of its points along its axes follow from v, (n, points, 3, nv)."""
+        q = doubles(q, "jacobians: q", StateError)
+        if q.ndim != 2:
+            raise StateError(f"jacobians: q has shape {q.shape}; it takes rows, (n, {model.nq})")
         found = [_velocities(model, model.marker(point), q, p) for point in self.points]  # type: ignore[union-attr]
         return np.einsum("ij,npjv->npiv", self.axes, np.stack(found, axis=1))
 

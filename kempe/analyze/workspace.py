@@ -10,7 +10,7 @@ Triangles are cut along these curves, so that the picture of each on the plane i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -20,6 +20,8 @@ import numpy as np
 
 from kempe.analyze.given import given
 from kempe.analyze.mesh import Mesh, area, chains, edges_of, straightened
+from kempe.analyze.powers import NEVER, Powers, least, powers
+from kempe.analyze.slice import Slice
 from kempe.analyze.surface import Level, Surface
 from kempe.errors import NotClosed, StateError
 from kempe.mechanism.bodies import Body, Marker
@@ -33,7 +35,7 @@ STEP = 0.05  # times the root of the number of joints that move
 MOST = 200_000  # states
 FLAT = 1e-9  # a way this thin, beside its length, is in a plane
 ALIKE = 0.05  # spreads that differ less than this are taken as equal when a view is chosen
-NEVER = 1e-9  # a determinant that is nowhere larger vanishes everywhere
+MOVES = 1e-6  # of a step: joints that move less stay where they are
 MODES = ("all", "start")
 
 
@@ -157,9 +159,10 @@ def workspace(
     """See `Model.workspace`."""
     if mode not in MODES:
         raise StateError(f"workspace: mode is {' or '.join(map(repr, MODES))}, not {mode!r}")
-    surface, state = _surface(model, start, step, hold)
-    _check_start(surface, state)
+    held, state = _slice(model, start, step, hold)
+    _check_start(held, state)
     model.jacobian(point, state.q)  # a point that is none is told before the work
+    surface = Surface(held)
     mesh = surface.covered(state.q, MOST if most is None else most)
     if not len(mesh.triangles):
         raise StateError("workspace: nothing can move from the start; its limits, or a singular pose, leave no room")
@@ -171,44 +174,45 @@ def workspace(
         return Curve(kind, states, points, points @ axes.T)
 
     def found(kind: str, mesh: Mesh, on: np.ndarray) -> list[Curve]:
-        ways = straightened(chains(mesh.triangles, on), surface.embedded(mesh.q), surface.step)
+        ways = straightened(chains(mesh.triangles, on), held.embedded(mesh.q), held.step)
         return [placed(kind, mesh.q[way]) for way in ways]
 
-    driven = np.flatnonzero(np.isin(surface.free, model.driven))
-    level, earlier = _parallel(surface, driven, mesh.q), None
+    actuators = powers(held, mesh.q)
+    level, earlier = actuators.parallel(mesh.q), None
     if isinstance(level, str):
         notes.append(level)
     else:
+        notes += actuators.notes()
         mesh, on = surface.cut(mesh, level)
         if mode == "start":
             mesh, on, rest = _usable(mesh, on)
             rest = (model.pose(point, rest.reshape(-1, model.nq))[1] @ axes.T).reshape(-1, 3, 2)
         curves += found("parallel", mesh, on)
         earlier = level, on
-    values, _ = _serial(surface, point, axes)(mesh.q)
+    values, _ = _serial(held, point, axes)(mesh.q)
     if np.abs(values).max() < NEVER:
         raise StateError(f"workspace: {_named(point)} moves along a line only; take a point that both freedoms move")
-    mesh, on = surface.cut(mesh, _serial(surface, point, axes), earlier)
+    mesh, on = surface.cut(mesh, _serial(held, point, axes), earlier)
     curves += found("serial" if flat else "outline", mesh, on)
     curves += [curve for k in range(len(model.limits)) for curve in found("limit", *_bordering(mesh, k))]
-    parallel, serial, constraint = _measures(surface, mesh.q, driven, point)
+    parallel, serial, constraint = _measures(held, actuators, mesh.q, point)
     if not flat:
         names = " and ".join(map(_axis_name, axes))
         notes.append(f"the point leaves every plane: its widest view is shown, along {names}, with the outline of that")
-    if constraint.min() < 0.05 * surface.step:
+    if constraint.min() < 0.05 * held.step:
         worst = State(model, mesh.q[constraint.argmin()], np.zeros(model.nv))
         notes.append(f"near {worst} it gains a freedom: other states may begin there, and lines may be rough")
     points = model.pose(point, mesh.q)[1]
     return Workspace(
-        model, _named(point), state, surface.step, mode, mesh.q, points, mesh.triangles, axes, flat, parallel, serial,
+        model, _named(point), state, held.step, mode, mesh.q, points, mesh.triangles, axes, flat, parallel, serial,
         constraint, tuple(curves), rest, tuple(notes),
     )  # fmt: skip
 
 
-# ---- the surface and its start ---------------------------------------------------------------------------
+# ---- the slice and its start -----------------------------------------------------------------------------
 
 
-def _surface(model: Model, start, step: float | None, hold: Mapping) -> tuple[Surface, State]:
+def _slice(model: Model, start, step: float | None, hold: Mapping) -> tuple[Slice, State]:
     if step is not None and not step > 0:
         raise StateError(f"workspace: step is {step:g}; it is a distance between states, such as 0.1")
     if not isinstance(hold, Mapping):
@@ -228,14 +232,24 @@ def _surface(model: Model, start, step: float | None, hold: Mapping) -> tuple[Su
     if values:
         state = model.assemble(values, near=state)
     places = given(model, tuple(values), "workspace: hold")
-    held = np.array([float(values[name]) for name in values])[places.order]
+    wanted = np.array([float(values[name]) for name in values])[places.order]
     turned = tuple((name, _rotation(model.pose(name, state.q)[0], hold[name])) for name in bodies)
-    # The more joints move, the longer is a step in which each moves as far.
-    surface = Surface(model, places, held, turned, step or STEP * float(np.sqrt(model.nv - places.tree)))
-    q, closed = surface.settle(state.q[None], steps=80)
+    names = *(list(values)[k] for k in places.order), *(f"the rotation of {name}" for name in bodies for _ in range(3))
+    found = Slice(model, places, wanted, turned, names, step or STEP)
+    q, closed = found.settle(state.q[None], steps=80)
     if not closed[0]:
         raise NotClosed(f"workspace: near the start nothing closes with {', '.join(hold) or 'its loops'} as asked")
-    return surface, State(model, q[0], np.zeros(model.nv))
+    if step is None:  # the more joints move, the longer is a step in which each moves as far
+        found = replace(found, step=STEP * float(np.sqrt(_moving(found, q))))
+    return found, State(model, q[0], np.zeros(model.nv))
+
+
+def _moving(found: Slice, q: np.ndarray) -> int:
+    """How many joints move on a slice, at a state of it or beside: whatever it is held by."""
+    tangent = found.tangents(q)[0]
+    beside = found.settle(found.moved(q, STEP * tangent.sum(axis=2)))[0]
+    rates = [np.linalg.norm(way, axis=2) for way in (tangent, found.tangents(beside)[0])]
+    return max(2, int((np.maximum(*rates) > MOVES).sum()))
 
 
 def _rotation(now: np.ndarray, wanted) -> np.ndarray:
@@ -248,21 +262,22 @@ def _rotation(now: np.ndarray, wanted) -> np.ndarray:
     return np.asarray(wanted, dtype=float)
 
 
-def _check_start(surface: Surface, start: State) -> None:
-    model = surface.model
+def _check_start(held: Slice, start: State) -> None:
+    model = held.model
     for limit in model.limits:
-        if not limit.low - 1e-9 <= start.q[limit.q] <= limit.high + 1e-9:
+        little = 1e-9 * held.units[limit.v]
+        if not limit.low - little <= start.q[limit.q] <= limit.high + little:
             raise StateError(
                 f"workspace: the start is beyond limits: {limit.name} = {start.q[limit.q]:.6g}, not within "
                 f"{limit.low:g} to {limit.high:g}; give start= within them"
             )
-    freedom = surface.freedom(start.q)
+    freedom = held.freedom(start.q)
     if freedom == 2:
         return
     what = f"workspace: {model.mechanism.name} has {freedom} freedom{'s' * (freedom != 1)}"
     if freedom < 2:
         raise StateError(f'{what} here, and the point moves along a line: run.plot("path", point=...) shows it')
-    if not surface.values.size and not surface.bodies and model.dof == 2:
+    if not held.names and model.dof == 2:
         raise StateError(f"{what} at this start, one more than elsewhere: it is a singular pose; start at another")
     extra = ", ".join(f"{name!r}: None" for name in model.u_names[2 - freedom :]) or "'joint': value"
     raise StateError(f"{what}, and a picture shows 2; hold some joints: hold={{{extra}}} keeps them as at the start")
@@ -271,33 +286,13 @@ def _check_start(surface: Surface, start: State) -> None:
 # ---- what vanishes at singular poses ---------------------------------------------------------------------
 
 
-def _parallel(surface: Surface, driven: np.ndarray, states: np.ndarray) -> Level | str:
-    """The determinant of actuated rates over all motions, or why there is none."""
-    count = surface.freedom(states[0], bodies=False)
-    names = ", ".join(surface.model.v_names[surface.free[k]] for k in driven) or "none"
-
-    def level(q: np.ndarray):
-        motions = surface.motions(q, count)
-        return np.linalg.det(motions[:, driven]), motions
-
-    if len(driven) < count:
-        return f"no parallel singular curves: {count} freedoms to control, actuated: {names}"
-    if len(driven) > count:
-        return f"no parallel singular curves: {len(driven)} actuators for {count} freedoms fail at single poses at most"
-    if surface.free.size == count:
-        return "no parallel singular curves: every joint is actuated"
-    if np.abs(level(states)[0]).max() < NEVER:
-        return f"no parallel singular curves: {names} never control all {count} freedoms"
-    return level
-
-
-def _serial(surface: Surface, point, axes: np.ndarray) -> Level:
+def _serial(held: Slice, point, axes: np.ndarray) -> Level:
     """The determinant of the point's velocity along two axes."""
-    size = surface.model.equations.closure_size
+    size = held.model.equations.closure_size
 
     def level(q: np.ndarray):
-        tangent, _ = surface.tangents(q)
-        rows = surface.model.jacobian(point, q)[:, 3:, surface.free] / surface.weights / size
+        tangent, _ = held.tangents(q)
+        rows = held.model.jacobian(point, q)[:, 3:, held.free] / held.weights / size
         return np.linalg.det(axes @ rows @ tangent), tangent
 
     return level
@@ -332,20 +327,12 @@ def _bordering(mesh: Mesh, limit: int) -> tuple[Mesh, np.ndarray]:
     return Mesh(mesh.q, mesh.triangles[there], mesh.pinned), on
 
 
-def _measures(surface: Surface, q: np.ndarray, driven: np.ndarray, point):
+def _measures(held: Slice, actuators: Powers, q: np.ndarray, point):
     """As those of `Model.singularity`, for many states; the serial one is of the point's position."""
-
-    def least(*rows: np.ndarray) -> np.ndarray:
-        sizes = np.linalg.svd(np.concatenate(rows, axis=1), compute_uv=False)
-        return sizes[:, len(surface.free) - 1] / sizes[:, 0]
-
-    parallel, model = None, surface.model
-    loops = surface.equations(q, bodies=False)[1]
-    if len(driven) >= surface.freedom(q[0], bodies=False):
-        held = np.eye(len(surface.free))[driven]
-        parallel = least(loops, np.broadcast_to(held, (len(q), *held.shape)))
-    rows = model.jacobian(point, q)[:, 3:, surface.free] / model.equations.closure_size
-    return parallel, least(surface.equations(q)[1], rows), surface.tangents(q)[1]
+    model, scale = held.model, held.units[held.free]
+    rows = model.jacobian(point, q)[:, 3:, held.free] / model.equations.closure_size
+    serial = least((held.equations(q)[1] * scale, rows * scale), len(held.free))
+    return actuators.measure(q), serial, held.tangents(q)[1]
 
 
 # ---- the view --------------------------------------------------------------------------------------------

@@ -27,14 +27,14 @@ class Subject:
         return Path(f"kempe-{stem}")
 
 
-def subject(word: str, floating: bool | None = None) -> Subject:
-    """The mechanism of a gallery name or of a file; floating: as for `load`."""
+def subject(word: str, floating: bool | None = None, outside: bool = False) -> Subject:
+    """The mechanism of a gallery name or of a file; floating, outside: as for `load`."""
     if word in ENTRIES:
         if floating is not None:
             raise FileError(f"{word!r} is of the gallery; --floating and --welded are for URDF and SDFormat files")
         return Subject(ENTRIES[word].build(), ENTRIES[word], word)
     if Path(word).exists():
-        return Subject(load(word, floating), None, word)
+        return Subject(load(word, floating, outside=outside), None, word)
     close = get_close_matches(word.lower(), ENTRIES, n=1)
     hint = f"did you mean {close[0]}?" if close else f"the gallery has {', '.join(ENTRIES)}"
     raise FileError(f"{word!r} is neither in the gallery nor a file; {hint}")

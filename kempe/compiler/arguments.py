@@ -88,6 +88,10 @@ def _bound(program: Program, positional: tuple, named: dict) -> Sequence:
 def _array(program: Program, port: Port, value) -> np.ndarray:
     """An argument as doubles, of the port's shape or with a leading axis."""
     where = f"kernel {program.name!r}, argument {port.name!r}"
+    if np.ma.is_masked(value):
+        raise ArgumentError(
+            f"{where}: it has masked entries, whose mask would be lost; give the numbers that are meant"
+        )
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:

@@ -17,10 +17,12 @@ import numpy as np
 
 from kempe.compiler.program import Block, Call, Port, Program
 from kempe.errors import ProgramError
+from kempe.kinds import checked, doubles, short
 
 Slots = np.ndarray
 
 
+@checked(ProgramError)
 class Composer:
     """Collects inputs, constants, calls and outputs of one program."""
 
@@ -44,7 +46,7 @@ class Composer:
 
     def constant(self, values) -> Slots:
         """Numbers kept with the program, in slots of the same shape."""
-        values = np.asarray(values, dtype=np.float64)
+        values = doubles(values, f"program {self.name!r}: a constant", ProgramError)
         slots = self._take(values.size).reshape(values.shape)
         self._constants += values.ravel().tolist()
         self._constant_slots.append(slots)
@@ -61,7 +63,7 @@ class Composer:
         for port, slots in zip(step.inputs, arguments, strict=True):
             where = f"program {self.name!r}: argument {port} of {step.name!r}"
             if not isinstance(slots, (np.ndarray, np.integer)) or slots.dtype.kind != "i":
-                raise ProgramError(f"{where} takes slots; make a number one with constant({slots!r})")
+                raise ProgramError(f"{where} takes slots; make a number one with constant({short(slots)})")
             if slots.size != port.size:
                 raise ProgramError(f"{where} takes {port.size} slots, not {slots.size}")
             given.append(np.ravel(slots))
@@ -89,6 +91,8 @@ class Composer:
 
     def output(self, name: str, slots: Slots) -> None:
         """Names what the program gives; the shape is that of the slots."""
+        if not isinstance(slots, (np.ndarray, np.integer)) or slots.dtype.kind != "i":
+            raise ProgramError(f"program {self.name!r}: output {name!r} is {short(slots)}; give slots")
         slots = np.asarray(slots)
         self._outputs.append((Port(name, slots.shape), slots.ravel()))
 

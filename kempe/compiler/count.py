@@ -11,6 +11,8 @@ import numpy as np
 
 from kempe.compiler.operations import Op
 from kempe.compiler.program import Block, Program
+from kempe.errors import ArgumentError
+from kempe.kinds import checked
 
 _FUSED = (Op.FMA, Op.FMS, Op.FNMA)
 _FREE = (Op.CONST, Op.NEG)
@@ -58,6 +60,7 @@ class Counts:
         return "\n".join(f"{name:17s} {number:>9,d}" for name, number in [("operations", self.total), *lines])
 
 
+@checked(ArgumentError)
 def count(program: Program) -> Counts:
     """The counts of one evaluation of `program`."""
     runs = np.zeros(len(program.blocks), dtype=int)

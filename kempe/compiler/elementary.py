@@ -64,7 +64,8 @@ LOG = (
 )
 LN2 = float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c7673p-45")  # the first of 42 bits
 PI = math.pi, 1.2246467991473532e-16
-TAN_PI_8 = math.tan(math.pi / 8)
+TAN_PI_8 = float.fromhex("0x1.a827999fcef32p-2")
+LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 
 
 def arctangent2(y: Term, x: Term) -> Term:
@@ -91,7 +92,7 @@ def arctangent2(y: Term, x: Term) -> Term:
 def exponential(x: Term) -> Term:
     """e^x."""
     bounded = where(x < -746.0, -746.0, where(x > 710.0, 710.0, x))
-    k = floor(fma(bounded, 1 / math.log(2), 0.5))
+    k = floor(fma(bounded, LOG2_E, 0.5))
     high = fnma(k, LN2[0], bounded)
     low = k * LN2[1]
     r = high - low

@@ -13,12 +13,12 @@ would only invite other threads to take it.
 """
 
 import ctypes
-import threading
 
 import numpy as np
 
 from kempe.compiler import cache as disk
 from kempe.compiler import native
+from kempe.compiler.forks import compiling
 from kempe.errors import CompileError
 
 HEADER = object.__basicsize__  # of every object; its type is the last pointer in it
@@ -270,14 +270,13 @@ class _Gate:
 
 
 _gate: _Gate | None = None
-_opening = threading.Lock()
 
 
 def gate() -> _Gate:
     """The gate of this process; made once, though threads may ask for it at the same time."""
     global _gate
     if _gate is None:
-        with _opening:
+        with compiling:
             if _gate is None:
                 _gate = _Gate()
     return _gate

@@ -12,6 +12,7 @@ import numpy as np
 from kempe.compiler.operations import ELEMENTARY, Op
 from kempe.compiler.program import Block, Program
 from kempe.errors import ArgumentError
+from kempe.kinds import checked
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -117,6 +118,7 @@ def interpret_block(block: Block, operands) -> list:
     return [values[k] for k in block.outputs.tolist()]
 
 
+@checked(ArgumentError)
 def interpret(program: Program, *inputs) -> tuple[np.ndarray, ...]:
     """What `program` gives for `inputs`: arrays of the ports' shapes, or with a leading axis of lanes."""
     if len(inputs) != len(program.inputs):

@@ -8,7 +8,6 @@
 One state and many agree bit for bit. All inputs of a call are read before its outputs are written.
 """
 
-import threading
 from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
@@ -20,18 +19,19 @@ import numpy as np
 from kempe.compiler import arguments, native
 from kempe.compiler import cache as disk
 from kempe.compiler.count import Counts, count
+from kempe.compiler.forks import compiling
 from kempe.compiler.gate import CACHE_LINE, gate, table
 from kempe.compiler.operations import ELEMENTARY
 from kempe.compiler.passes import prepare
 from kempe.compiler.program import Program
 from kempe.compiler.targets import batch, cpu
 from kempe.errors import ArgumentError, CompileError
+from kempe.kinds import checked
 
 # Work of fewer operations than this keeps the interpreter's lock: handing it over would cost more.
 WORTH_RELEASING = 4000
 
 _loaded: WeakValueDictionary[str, native.Code] = WeakValueDictionary()
-_loading = threading.Lock()
 
 
 ELEMENTARY_EFFORT = 60  # what a sine takes, in simple operations
@@ -47,7 +47,7 @@ def effort(program: Program) -> int:
 def load(program: Program, target, make: Callable[[], str]) -> native.Code:
     """The code of a program for a target: once per process, from the disk if it was compiled before."""
     name = disk.key(program.digest, target.SYMBOL, str(native.host()))
-    with _loading:
+    with compiling:
         code = _loaded.get(name)
         if code is None:
             image = disk.fetch(name, lambda: native.object_code(make()))
@@ -55,6 +55,7 @@ def load(program: Program, target, make: Callable[[], str]) -> native.Code:
         return code
 
 
+@checked(ArgumentError)
 class Kernel:
     """A compiled program. Thread-safe; pickles as its program, and is compiled or fetched again where it lands.
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import itertools
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
+from kempe.compiler.forks import compiling
 from kempe.errors import CompileError
 
 
@@ -55,9 +55,6 @@ def _machine() -> llvm.TargetMachine:
     )
 
 
-_lock = threading.Lock()
-
-
 @cache
 def _linker() -> llvm.LLJIT:
     """The one linker of this process; it lives as long as any code does."""
@@ -95,21 +92,21 @@ def _in_order() -> Iterator[None]:
     """Instructions stay in the order they are given in (`order`), which LLVM's scheduler would change for the worse.
     The setting is one for the whole process, so it is put back for others that use LLVM when no thread needs it."""
     global _emitting
-    with _lock:
+    with compiling:
         if not _emitting:
             llvm.set_option("kempe", "-enable-misched=false")
         _emitting += 1
     try:
         yield
     finally:
-        with _lock:
+        with compiling:
             _emitting -= 1
             if not _emitting:
                 llvm.set_option("kempe", "-enable-misched=true")
 
 
 def _parsed(text: str) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
-    with _lock:
+    with compiling:
         _linker()
     machine = _machine()
     try:
@@ -132,7 +129,7 @@ class Code:
             library.export_symbol(symbol)
         for symbol, address in (imports or {}).items():
             library.import_symbol(symbol, address)
-        with _lock:
+        with compiling:
             try:
                 self._library = library.link(_linker(), f"kempe{next(_library_numbers)}")
             except RuntimeError as error:

@@ -27,11 +27,17 @@ import numpy as np
 
 from kempe.compiler.operations import ARITY, Op
 from kempe.errors import ProgramError
+from kempe.kinds import checked, short
 
 
 def frozen_array(values, dtype, shape=None) -> np.ndarray:
     """A C-contiguous copy of `values` that cannot be written to."""
-    given = np.array(values, order="C")
+    try:
+        given = np.array(values, order="C")
+    except ValueError as error:
+        raise ProgramError(f"a program's table is {short(values)}; its rows differ in length") from error
+    if given.size and given.dtype.kind not in "biuf":
+        raise ProgramError(f"a program's table is {short(values)}; it takes numbers")
     array = given.astype(dtype)
     if np.issubdtype(dtype, np.integer) and given.size and not np.array_equal(array, given):
         raise ProgramError("a table of whole numbers holds something that is none, or too large")
@@ -50,10 +56,10 @@ class Port:
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
-            raise ProgramError(f"a port's name is a text, not {self.name!r}")
+            raise ProgramError(f"a port's name is a text, not {short(self.name)}")
         sizes = tuple(self.shape)
-        if len(sizes) > 2 or any(isinstance(n, float) or int(n) != n or n < 0 for n in sizes):
-            raise ProgramError(f"port {self.name!r} has shape {self.shape}: it can be (), (n,) or (n, m)")
+        if len(sizes) > 2 or not all(isinstance(n, (int, np.integer)) and 0 <= n < 2**31 for n in sizes):
+            raise ProgramError(f"port {self.name!r} has shape {short(self.shape)}: it can be (), (n,) or (n, m)")
         object.__setattr__(self, "shape", tuple(int(n) for n in sizes))
 
     @property
@@ -171,6 +177,7 @@ class Call(_Content):
         yield self.writes.tobytes()
 
 
+@checked(ProgramError)
 @dataclass(frozen=True, eq=False)
 class Program(_Content):
     """Named inputs to named outputs by calls of blocks over one flat workspace (see the top of this module).
@@ -191,6 +198,9 @@ class Program(_Content):
             object.__setattr__(self, part, tuple(getattr(self, part)))
         object.__setattr__(self, "constants", frozen_array(self.constants, np.float64, (-1,)))
         object.__setattr__(self, "sources", tuple(frozen_array(s, np.int32, (-1,)) for s in self.sources))
+        for what, kind in (("inputs", Port), ("outputs", Port), ("blocks", Block), ("calls", Call)):
+            if not all(isinstance(part, kind) for part in getattr(self, what)):
+                raise ProgramError(f"program {self.name!r}: {what} takes a {kind.__name__} for each")
         self._check()
 
     @cached_property

@@ -8,10 +8,11 @@ made of (see `identity`), Kempe's whole text, and the versions of what traces wi
 traced; and where the text was changed under a running process, which may have read either, nothing is recalled or kept.
 
 Discussion. Objects stay where they are, found by programs: a program knows its ports, its counts and its own digest, so
-that nothing else has to be kept beside them, and programs that come out the same share their objects.
+that nothing else has to be kept beside them, and programs that come out the same share their objects. What is kept
+is data, never code (see `packing`).
 """
 
-import pickle
+import contextlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,25 +24,29 @@ import numpy as np
 import kempe
 from kempe.compiler import cache as disk
 from kempe.compiler.identity import identity
+from kempe.compiler.packing import Unreadable, packed, unpacked
+from kempe.compiler.program import Block, Call, Port, Program
 
 WHOLE = Path(kempe.__file__).parent  # Kempe's text
 Made = TypeVar("Made")
+PROGRAMS = (Program, Block, Call, Port)
 VERSIONS = f"casadi {ca.CasadiMeta.version()}, numpy {np.__version__}"
 
 
-def recalled(make: Callable[[], Made], *made_of) -> Made:
+def recalled(make: Callable[[], Made], *made_of, types: tuple[type, ...] = ()) -> Made:
     """The program that `make` traces, or the one it traced before, or what it found out by tracing; made_of: everything
-    that it works with."""
+    that it works with; types: of the records that come out, beside those of programs."""
     said, text = identity(*made_of), _text()
     if said is None or text is None:
         return make()
     name = disk.key("program", text, VERSIONS, said)
     image = disk.found(name)
     if image is not None:
-        return pickle.loads(image)
+        with contextlib.suppress(Unreadable):
+            return unpacked(image, {each.__name__: each for each in (*PROGRAMS, *types)})
     made = make()
     if _is_as_read():
-        disk.keep(name, pickle.dumps(made, protocol=5))
+        disk.keep(name, packed(made))
     return made
 
 

@@ -6,6 +6,7 @@ value are gathered, and a product that is only added is fused with the additions
 out). From here on a program's meaning is fixed to the last bit; nothing later changes it.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -20,10 +21,12 @@ from kempe.compiler.symbolic import OPERATION_NAMES, RULES
 from kempe.compiler.tape import Tape
 from kempe.compiler.term import Term
 from kempe.errors import TraceError
+from kempe.kinds import checked
 
 Shape = int | tuple[int, ...]
 
 
+@checked(TraceError)
 def trace(
     function: Callable | ca.Function,
     inputs: Mapping[str, Shape] | None = None,
@@ -57,6 +60,7 @@ def trace(
             )
         ports_in = [Port(n, _shape(n, s)) for n, s in inputs.items()]
         symbols = [ca.SX.sym(p.name, *_size(p)) for p in ports_in]
+        _takes(called, function, len(symbols))
         try:
             results = _named_results(called, function(*symbols), outputs)
             compact = ca.Function("traced", symbols, list(results.values()))
@@ -93,6 +97,16 @@ def single_block(block: Block, inputs, outputs) -> Program:
     sources = [np.array([slot[v] for v in values[a:b]], dtype=int) for a, b in pairwise(ends)]
     lean = replace(block, outputs=np.array(computed, dtype=int))
     return Program(block.name, inputs, outputs, block.constants[numbers], (lean,), (call,), tuple(sources))
+
+
+def _takes(called: str, function: Callable, count: int) -> None:
+    """Refuses a function that cannot be called with so many arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:  # some built-in functions do not say what they take
+        return
+    except TypeError as error:
+        raise TraceError(f"tracing {called!r}: {count} inputs are given, but {error}") from error
 
 
 def _expanded(function: ca.Function) -> ca.Function:

@@ -1,7 +1,7 @@
 """Torque laws over symbols, compiled into the step: a function of one's own, PD, feedforward and computed torque."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from kempe.control.piecewise import Piecewise
 from kempe.dynamics import loops
 from kempe.dynamics.kinematics import frames
 from kempe.errors import StateError
+from kempe.kinds import checked, one, short
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import dot, from_sx, to_sx, zeros
 
@@ -58,6 +59,7 @@ class CompiledLaw(ABC):
         """u (nu) and dz/dt."""
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Law(CompiledLaw):
     """A law of one's own.
@@ -71,10 +73,11 @@ class Law(CompiledLaw):
     initial: Mapping[str, float] = field(default_factory=dict)
     jumps: tuple[float, ...] = ()
 
-    def __init__(self, function: Callable, states: Mapping[str, float] | None = None, breaks=()):
+    def __init__(self, function: Callable, states: Mapping[str, float] | None = None, breaks: Iterable[float] = ()):
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "initial", {str(n): float(x) for n, x in (states or {}).items()})
-        object.__setattr__(self, "jumps", tuple(sorted(float(x) for x in breaks)))
+        initial = {n: one(x, f"Law: state {n!r}", StateError) for n, x in (states or {}).items()}
+        object.__setattr__(self, "initial", initial)
+        object.__setattr__(self, "jumps", tuple(sorted(one(x, "Law: a break", StateError) for x in breaks)))
 
     @property
     def states(self):
@@ -86,7 +89,7 @@ class Law(CompiledLaw):
         """As given."""
         return np.array(self.jumps)
 
-    def efforts(self, model, at):
+    def efforts(self, model: "Model", at: Symbols):
         """What the function gives."""
         arguments = (at.t, at.q, at.v, at.z) if self.initial else (at.t, at.q, at.v)
         given = self.function(*arguments)
@@ -192,11 +195,13 @@ class PD(Tracking):
         return to_sx(tau)[model.driven.tolist()]
 
 
+@checked(StateError)
 def feedforward(motion: "Motion") -> CompiledLaw:
     """The efforts that inverse dynamics finds for a motion, applied open-loop, as in paper 4's forced simulation."""
     return Feedforward(motion)
 
 
+@checked(StateError)
 def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None, damping=None) -> CompiledLaw:
     """Paper 1, eq. 37: inverse dynamics for the acceleration xdd_d - 2 lambda (xd - xd_d) - lambda^2 (x - x_d).
 
@@ -205,12 +210,13 @@ def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None,
     if (rate is None) == (stiffness is None or damping is None):
         raise StateError("computed_torque: give either rate, or both stiffness and damping")
     if rate is not None:
-        if not rate > 0:
+        if not 0 < rate < 1e100:
             raise StateError(f"computed_torque: rate is {rate!r} 1/s; it must be positive, or errors grow")
         stiffness, damping = float(rate) ** 2, 2 * float(rate)
     return ComputedTorque(motion, _gains(stiffness), _gains(damping))
 
 
+@checked(StateError)
 def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledLaw:
     """stiffness (x_d - x) + damping (xd_d - xd) at every actuated joint the motion names, none at the others.
 
@@ -226,8 +232,8 @@ def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledL
 def _gains(values) -> tuple[float, ...]:
     try:
         return tuple(np.atleast_1d(np.asarray(values, dtype=float)).tolist())
-    except (TypeError, ValueError) as error:
-        raise StateError(f"law: gains are a number, or one for each freedom in order, not {values!r}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StateError(f"law: gains are a number, or one for each freedom in order, not {short(values)}") from error
 
 
 def _each(gains: tuple[float, ...], model: "Model") -> np.ndarray:

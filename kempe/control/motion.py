@@ -21,6 +21,7 @@ import numpy as np
 from kempe.control.piecewise import CONTINUOUS, Piecewise
 from kempe.control.places import check_turning, places
 from kempe.errors import MotionError, StateError
+from kempe.kinds import checked, doubles
 from kempe.spatial.quaternions import posed
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 Three = tuple[ca.SX, ca.SX, ca.SX]  # values, rates, accelerations
 
 
+@checked(MotionError)
 class Motion(ABC):
     """A desired motion.
 
@@ -65,7 +67,7 @@ class Motion(ABC):
 
     def at(self, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, rates and accelerations in the order of `names`: (k,) at one time, (n, k) at many."""
-        t = np.asarray(t, dtype=float)
+        t = doubles(t, "at: t", MotionError)
         if t.ndim > 1:
             raise MotionError(f"t has shape {t.shape}; a motion takes one time or a row of them")
         x, xdot, xddot = self._sample(np.atleast_1d(t))
@@ -123,14 +125,14 @@ class Motion(ABC):
     def on(self, model: "Model", start: "State | None" = None, *, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and a of a whole model at one time or at many, (n, nq), (n, nv), (n, nv).
 
-        Joints that are not named stay at rest where they are in `start`, or at their neutral coordinates. Balls and
+        Joints that are not named stay at rest where they are in `start`, or as they are drawn. Balls and
         free joints move by their quaternions, of any length, and positions.
         """
         poses = model.poses(self.names)
         turning = {k for columns in poses.values() for k in columns}
         rated = [k for k in range(len(self.names)) if k not in turning]
         at_q, at_v = places(model, tuple(self.names[k] for k in rated))
-        rest = model.neutral() if start is None else start.q
+        rest = model.drawn.q if start is None else start.q
         if rest.shape != (model.nq,):
             raise StateError(
                 f"motion: start has {rest.size} coordinates, the model {model.nq}; make it with model.state()"

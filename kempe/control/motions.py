@@ -15,12 +15,14 @@ import numpy as np
 from kempe.control.motion import Closed, Motion, Polynomial, then
 from kempe.control.piecewise import Piecewise, check_times
 from kempe.errors import MotionError
+from kempe.kinds import checked, doubles
 from kempe.model.state import entry
 
 __all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
 
 UNIT = 1e-3  # how far from 1 the length of a recorded quaternion may be
 Pairs = Mapping[str, Any]  # by name: (first, last), each a number or, for joints of several coordinates, a sequence
+LARGEST = 1e50  # of a duration or a frequency, so that powers of it are finite
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,12 +69,14 @@ class Sinusoidal(Closed):
         return ends[np.isfinite(ends) & self.amplitude.any()]
 
 
+@checked(MotionError)
 def cycloidal(values: Pairs, duration: float) -> Motion:
     """From first to last value, at rest and without acceleration at both ends."""
     names, (first, last) = _entries(values, 2, "cycloidal", "a pair (first, last)")
     return Cycloidal(names, 0.0, _positive(duration, "cycloidal: duration"), first, last)
 
 
+@checked(MotionError)
 def quintic(values: Pairs, duration: float, rates: Pairs | None = None, accelerations: Pairs | None = None) -> Motion:
     """From first to last value by a polynomial of degree 5; rates and accelerations at both ends, zero if not given."""
     names, (x0, x1) = _entries(values, 2, "quintic", "a pair (first, last)")
@@ -87,6 +91,7 @@ def quintic(values: Pairs, duration: float, rates: Pairs | None = None, accelera
     )
 
 
+@checked(MotionError)
 def trapezoidal(
     values: Pairs,
     duration: float | None = None,
@@ -141,6 +146,7 @@ def _trapezoid(first: float, last: float, ramp: float, length: float) -> Piecewi
     return Piecewise(np.array([*(start for start, _ in kept), length]), np.array([c for _, c in kept])[:, :, None])
 
 
+@checked(MotionError)
 def spline(values: Mapping[str, Any], times, ends: str = "rest") -> Motion:
     """Through given values at given times, with continuous accelerations.
 
@@ -153,6 +159,7 @@ def spline(values: Mapping[str, Any], times, ends: str = "rest") -> Motion:
     return Polynomial(names, Piecewise.cubic(times, points, ends))
 
 
+@checked(MotionError)
 def recorded(
     times,
     values: Mapping[str, Any] | None = None,
@@ -185,6 +192,7 @@ def recorded(
     return Polynomial(entries, Piecewise.smooth(times, points, _positive(smoothing, "recorded: smoothing")))
 
 
+@checked(MotionError)
 def sinusoidal(values: Mapping[str, Any], frequency: float, phase: float = 0.0, duration: float = math.inf) -> Motion:
     """(mean, amplitude) by joint: mean + amplitude sin(2 pi frequency t + phase); frequency in hertz, phase in radians.
 
@@ -206,11 +214,13 @@ def sinusoidal(values: Mapping[str, Any], frequency: float, phase: float = 0.0, 
 def _positive(x: float, what: str) -> float:
     if not 0 < x < math.inf:
         raise MotionError(f"{what}={x:g} must be a finite number above 0")
+    if x > LARGEST:
+        raise MotionError(f"{what}={x:g} is too large; give at most {LARGEST:g}")
     return float(x)
 
 
 def _times(times, what: str) -> np.ndarray:
-    times = np.asarray(times, dtype=float)
+    times = doubles(times, f"{what}: times", MotionError)
     if times.ndim != 1 or len(times) < 2:
         raise MotionError(f"{what}: times has shape {times.shape}; it takes a row of two or more")
     check_times(times, f"{what}: times")

@@ -30,12 +30,14 @@ def _opening(eq: "Equations", tree, q, v):
     """How far loops are open, and how fast they open beside the fastest joint: the largest of both."""
     found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
     slip = loops.jacobian(tree, q, found, eq.closure_size) @ v
-    return (array([widest(loops.phi(tree, q, eq.closure_size), slip, v)]),)
+    return (array([widest(eq, loops.phi(tree, q, eq.closure_size), slip, v)]),)
 
 
-def widest(phi: Vector, slip: Vector, v: Vector) -> Scalar:
-    """The largest gap, or how fast it opens beside the fastest joint, whichever is more."""
-    return ca.fmax(largest(phi), largest(slip) / ca.fmax(1.0, largest(v)))
+def widest(eq: "Equations", phi: Vector, slip: Vector, v: Vector) -> Scalar:
+    """The largest gap, or how fast it opens beside the fastest joint, whichever is more; a joint is as fast as it goes
+    through radians, or sizes of the mechanism, and is not slower than one of these in the mechanism's time."""
+    fastest = ca.fmax(1.0 / eq.scale.time, largest(v / eq.steps))
+    return ca.fmax(largest(phi), largest(slip) / fastest)
 
 
 def least_fit(fits: Vector, vdot: Vector) -> Scalar:

@@ -173,10 +173,15 @@ def _quaternion(r: Matrix) -> list[Scalar]:
     best, size = rows[0], rows[0][0]
     for k in (1, 2, 3):
         larger = rows[k][k] > size
-        best = [ca.if_else(larger, new, old) for new, old in zip(rows[k], best, strict=True)]
-        size = ca.if_else(larger, rows[k][k], size)
-    length = ca.sqrt(sum(entry * entry for entry in best)) * ca.if_else(best[0] < 0, -1, 1)
+        best = [_either(larger, new, old) for new, old in zip(rows[k], best, strict=True)]
+        size = _either(larger, rows[k][k], size)
+    length = ca.sqrt(sum(entry * entry for entry in best)) * _either(best[0] < 0, -1, 1)
     return [entry / length for entry in best]
+
+
+def _either(condition, a: Scalar, b: Scalar) -> Scalar:
+    """The one or the other, decided now where the condition holds numbers alone."""
+    return ca.if_else(condition, a, b) if isinstance(condition, ca.SX) else (a if condition else b)
 
 
 def coordinates(tree: Tree, q: Vector) -> list[Vector]:
@@ -191,17 +196,3 @@ def velocities(tree: Tree, q: Vector, v: Vector) -> list[Vector]:
     return [
         array(measured_rates(loop.joint.type, seen_from(tree, found, loop.joint))) for loop in tree.topology.closures
     ]
-
-
-def closure_size(tree: Tree) -> float:
-    """A length to measure gaps by: the largest distance between joints on one body."""
-    largest = 0.0
-    values = tree.topology.parameters
-    places: dict = {}
-    for joint in tree.topology.mechanism.joints:
-        for marker in (joint.a, joint.b):
-            places.setdefault(marker.body, []).append(np.array(marker.origin(values.__getitem__), dtype=float))
-    for points in places.values():
-        spread = np.array(points)
-        largest = max(largest, float(np.linalg.norm(spread[:, None] - spread[None], axis=-1).max()))
-    return largest or 1.0

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics import kinematics, recursions
 from kempe.dynamics.articulated import packed, unpacked
 from kempe.dynamics.partition import Reduction, congruent, generalized
@@ -80,7 +81,7 @@ def forward(
     moved: dict[int, tuple[Vector, Vector]] = {-1: REST}  # angular and linear accelerations of links
     for part, motion, step in zip(parts, motions, steps, strict=True):
         if part.closed:
-            ydd = step.d - step.k @ np.concatenate(moved[part.root])  #                                     (36)
+            ydd = step.d - times(step.k, np.concatenate(moved[part.root]))  #                                     (36)
             vdot[motion.velocities] = motion.w @ ydd + motion.g
             _carry(tree, postures, part, vdot, moved)
         else:

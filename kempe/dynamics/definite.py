@@ -7,6 +7,9 @@ fingers and trunks, are not compared with each other.
 
 import numpy as np
 
+from kempe.arithmetic.least import least_squares
+from kempe.arithmetic.singular import eigh
+from kempe.arithmetic.sums import times
 from kempe.dynamics.recursions import crba
 from kempe.dynamics.tree import Tree
 from kempe.spatial.inertia import RigidInertia
@@ -45,15 +48,15 @@ def _pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
         link, parent, x = tree.links[k], tree.parents[k], changes[k]
         s, armature = np.vstack(link.subspace(postures[k])).astype(float), link.armature.astype(float)
         if link.kind.nv and not (link.shared or link.beam):
-            u = articulated[k] @ s
-            pivot = s.T @ u + np.diag(armature)
-            size = np.sqrt(np.abs(np.diag(s.T @ composite[k] @ s) + armature))
+            u = times(articulated[k], s)
+            pivot = times(s.T, u) + np.diag(armature)
+            size = np.sqrt(np.abs(np.diag(times(s.T, times(composite[k], s))) + armature))
             size[size == 0.0] = 1.0
-            found[link.name] = float(np.linalg.eigvalsh(pivot / np.outer(size, size))[0])
-            articulated[k] = articulated[k] - u @ np.linalg.pinv(pivot, rcond=1e-12, hermitian=True) @ u.T
+            found[link.name] = float(eigh(pivot / np.outer(size, size))[0][0])
+            articulated[k] = articulated[k] - times(u, least_squares(pivot, u.T))
         if parent >= 0:
-            articulated[parent] += x.T @ articulated[k] @ x
-            composite[parent] += x.T @ composite[k] @ x
+            articulated[parent] += times(x.T, times(articulated[k], x))
+            composite[parent] += times(x.T, times(composite[k], x))
     return found
 
 
@@ -64,7 +67,7 @@ def _coupled_pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
     for k in tree.own:
         q[tree.joints[k].q] = drawn[k]
     w = _allowed(tree.topology)
-    a = w.T @ np.array(crba(tree, q), dtype=float) @ w
+    a = times(w.T, times(np.array(crba(tree, q), dtype=float), w))
     sizes = np.abs(np.diag(a))
     joint_of = [t.joint.name for t in tree.topology.tree for _ in t.joint.type.v_names]
     found: dict[str, float] = {}
@@ -100,7 +103,7 @@ def _matrix(pose: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     r, p = (np.asarray(x, dtype=float) for x in pose)
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = r.T
-    out[3:, :3] = -r.T @ skew(p)
+    out[3:, :3] = -times(r.T, skew(p))
     return out
 
 

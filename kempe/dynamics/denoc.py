@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics import kinematics, loops, recursions
 from kempe.dynamics.function import MATRIX, VECTOR, Function
 from kempe.dynamics.legs import Platform, Reach, gap, leg_pivots, platform, reaches
@@ -106,7 +107,7 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, legs: Legs) -> tuple[
     gim = inertia_matrix(found, own)
     bias, still = zeros(6) if found.platform is None else found.platform.bias, zeros(len(found.legs))
     efforts = recursions.rnea(tree, q, v, zeros(tree.topology.nv), kinematics.external_wrenches(tree, q, v)) - tau
-    needed, pushed = [], own.platform @ bias
+    needed, pushed = [], times(own.platform, bias)
     for reach, mass, coupling, rest in zip(
         found.legs, own.legs, own.coupling, accelerations(found, still, bias), strict=True
     ):
@@ -126,7 +127,7 @@ def accelerations(found: Posture, thetadd: Vector, end: Vector, biases: list[Vec
     out = []
     for k, (reach, own) in enumerate(zip(found.legs, thetadd, strict=True)):
         made = array(own * x for x in reach.column)
-        rates = reach.rates @ (reach.measure @ end - made - (reach.bias if biases is None else biases[k]))
+        rates = times(reach.rates, times(reach.measure, end) - made - (reach.bias if biases is None else biases[k]))
         out.append(array([*rates[:-1], own]))
     return out
 

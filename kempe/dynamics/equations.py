@@ -29,6 +29,7 @@ from kempe.dynamics import (
 )
 from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
 from kempe.dynamics.kinematics import changing
+from kempe.dynamics.scale import Scale, scale
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
@@ -91,9 +92,19 @@ class Equations:
         return build(self.topology)
 
     @cached_property
+    def scale(self) -> Scale:
+        """A length, a mass and a time to measure by, of the mechanism with its own numbers."""
+        return scale(self.topology.mechanism, self.topology.parameters.__getitem__)
+
+    @property
     def closure_size(self) -> float:
         """The length that gaps of loops are measured by."""
-        return closure.closure_size(self.constant_tree)
+        return self.scale.length
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """What is usual of a step along each velocity: a radian, or the mechanism's length."""
+        return np.array([self.scale.of(unit) for t in self.topology.tree for unit in t.joint.type.units])
 
     @cached_property
     def legs(self) -> Legs:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics import beams, loops, recursions
 from kempe.dynamics.kinematics import GROUND, Frame, frame_along
 from kempe.dynamics.recursions import Factors, Run, accelerate
@@ -96,11 +97,12 @@ class Held:
     def __init__(
         self, tree: Tree, factors: Factors, frames: dict[int, Frame], motion: list, cuts: list[PlacedCut], run: Run,
         base: Vector, ties: Sequence[Tie] = (), drifts: Sequence[Scalar] = (), skips: float = 0.0,
+        usual: Scalar = 0.0,
     ):  # fmt: skip
         """`motion`: angular acceleration and acceleration of every link of the tree left alone; `base`: of the ground;
-        `drifts`: of the ties, in rows; `skips`: as `Sparse` takes it."""
+        `drifts`: of the ties, in rows; `skips`, `usual`: as `Sparse` takes them."""
         self._tree, self._factors, self._run, self._base = tree, factors, run, base
-        cuts = [placed for placed in cuts if placed.numbers]
+        self.cuts = cuts = [placed for placed in cuts if placed.numbers]
         tied = [(tie, tie.number, drift) for tie, drift in zip(ties, drifts, strict=True) if tie.number is not None]
         count = sum(len(placed.numbers) for placed in cuts) + len(tied)
         self.felt: list[list[int]] = [[] for _ in range(count)]
@@ -128,7 +130,7 @@ class Held:
             k = max(pulled)  # links come after those that carry them
             self._hand_on(k, pulled.pop(k), pulled, entries)
         groups = [*(placed.numbers for placed in cuts), *((number,) for _, number, _ in tied)]
-        self.gicm = Sparse(entries, groups, run, skips)
+        self.gicm = Sparse(entries, groups, run, skips, usual)
 
     def _pull(self, pulled: dict, k: int, row: int, wrench: Vector) -> None:
         if k < 0 or all(is_zero(x) for x in wrench):
@@ -239,7 +241,7 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
         pulls = [(scaled(cut.on, n), scaled(cut.on, f)) for n, f in pulls]
     wrenches = []
     for sign, frame, away in ((-1.0, a, away_a), (1.0, b, away_b)):
-        seen = [(frame.rotation.T @ n, frame.rotation.T @ f) for n, f in (pulls[row] for row in cut.rows)]
+        seen = [(times(frame.rotation.T, n), times(frame.rotation.T, f)) for n, f in (pulls[row] for row in cut.rows)]
         wrenches.append(np.stack([np.concatenate([sign * (n + cross(away, f)), sign * f]) for n, f in seen]))
     return array(drift[row] for row in cut.rows), *wrenches
 
@@ -284,7 +286,7 @@ def feel(
     ]  #                            (25)
     left = []
     for wrench, own, extra in zip(wrenches, y, bent, strict=True):
-        rest = wrench - k.T @ array(own)
+        rest = wrench - times(k.T, array(own))
         if all(is_zero(x) for x in extra):
             rest = _without(rest, link, angular, linear)
         left.append(np.concatenate(wrench_back(link.moves(posture), rest[:3], rest[3:])))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics.springs import HeldCut, pull
 from kempe.dynamics.ties import damper_power, spring_energy
 from kempe.dynamics.tree import Link, Place, PlacedSpring, Tree
@@ -51,7 +52,7 @@ def frames(tree: Tree, q: Vector, v: Vector) -> list[Frame]:
         omega, velocity = twist_along(moves, above.omega, above.velocity)
         rates = v[at.v]
         pose = pose_along(moves, above.rotation, above.position)
-        found.append(Frame(*pose, omega + angular @ rates, velocity + linear @ rates))
+        found.append(Frame(*pose, omega + times(angular, rates), velocity + times(linear, rates)))
     return found
 
 
@@ -168,7 +169,7 @@ def stretching(a: Frame, b: Frame) -> tuple[Vector, Scalar, Scalar]:
     """From a to b: the way, its length, and how fast that grows; no speed where the two meet."""
     span = b.position - a.position
     far = length(span)
-    return span, far, divided(dot(span, b.rotation @ b.velocity - a.rotation @ a.velocity), far)
+    return span, far, divided(dot(span, times(b.rotation, b.velocity) - times(a.rotation, a.velocity)), far)
 
 
 def momentum(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> tuple[Vector, Vector]:

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.loops import coasting
 from kempe.dynamics.rows import ROWS
@@ -242,7 +243,7 @@ def _spans(
     rotation = found[k].rotation
     if isinstance(link.kind, Spherical) and driven not in range(at.v.start, at.v.stop):
         return [(axis, zeros(3)) for axis in WORLD], rotation @ angular
-    return list(zip((rotation @ angular).T, (rotation @ linear).T, strict=True)), None
+    return list(zip(times(rotation, angular).T, times(rotation, linear).T, strict=True)), None
 
 
 # ---- the joint that closes a leg --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics.tree import NOTHING, Link, Place, Tree
 from kempe.mechanism.bodies import Marker
 from kempe.mechanism.mechanism import Joint
@@ -39,12 +40,12 @@ class LevelLink(Link):
     def subspace(self, posture: Vector) -> tuple[np.ndarray, np.ndarray]:
         """S in world axes."""
         angular, linear = super().subspace(self.own)
-        return self.turned @ angular, self.turned @ linear
+        return times(self.turned, angular), times(self.turned, linear)
 
     def bias(self, posture: Vector, v: Vector) -> tuple[Vector, Vector]:
         """dS/dt v in world axes."""
         angular, linear = super().bias(self.own, v)
-        return self.turned @ angular, self.turned @ linear
+        return times(self.turned, angular), times(self.turned, linear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ def _placed(links, place: Place) -> Place:
     if place.link < 0:
         return place
     turned, (rotation, position) = links[place.link].turned, relative_pose(place.moves)
-    return Place(place.link, (Shift(turned @ position), Rotation(turned @ rotation)))
+    return Place(place.link, (Shift(times(turned, position)), Rotation(times(turned, rotation))))
 
 
 def _is_axis(row: Vector) -> bool:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics import ties
 from kempe.dynamics.kinematics import GROUND, Frame, at_place, frames
 from kempe.dynamics.recursions import accelerated
@@ -92,7 +93,7 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
     spans = []
     for link, at, frame in zip(tree.links, tree.joints, found, strict=True):
         angular, linear = link.subspace(link.posture(q[at.q]))
-        spans.append((frame.rotation @ angular, frame.rotation @ linear))
+        spans.append((times(frame.rotation, angular), times(frame.rotation, linear)))
     rows = []
     for loop in loops(tree, found):
         for n, f in wrenches(loop, size):
@@ -140,7 +141,7 @@ def _is_world(axes: Matrix) -> bool:
 def at_end(on: Frame, lever: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
     """Angular acceleration and acceleration of a point of a link, in world axes; its lever, and alpha and a of the
     link, are in the link's axes."""
-    return on.rotation @ alpha, on.rotation @ (a + swing(on.omega, alpha, lever))
+    return times(on.rotation, alpha), times(on.rotation, a + swing(on.omega, alpha, lever))
 
 
 def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, Vector], size: Scalar) -> list[Scalar]:
@@ -149,7 +150,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
     rows, a, b = ROWS[loop.kind], loop.a, loop.b
     turned = alpha_b - alpha_a
     moved = acc_b - acc_a
-    spin_a, spin_b = a.rotation @ a.omega, b.rotation @ b.omega
+    spin_a, spin_b = times(a.rotation, a.omega), times(b.rotation, b.omega)
     spin = spin_b - spin_a
     out: list[Scalar] = []
     if len(rows.places) == 3:
@@ -157,7 +158,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
     elif rows.places:
         # In a's axes, which turn: p'' less what is not relative to them.
         away = b.position - a.position
-        rate = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
+        rate = times(b.rotation, b.velocity) - times(a.rotation, a.velocity) - cross(spin_a, away)
         seen = moved - cross(alpha_a, away) - cross(spin_a, cross(spin_a, away))
         seen = seen - 2.0 * cross(spin_a, rate)
         out += [-dot(a.rotation[:, i], seen) / size for i in rows.places]
@@ -184,9 +185,9 @@ def slip(tree: Tree, found: list[Frame], v: Vector, size: Scalar) -> Vector:
 def slipping(loop: Loop, size: Scalar) -> list[Scalar]:
     """J v of one closure."""
     a, b = loop.a, loop.b
-    spin = b.rotation @ b.omega - a.rotation @ a.omega
-    away = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(a.rotation @ a.omega, b.position - a.position)
-    return [dot(n, spin) + dot(f, away) for n, f in wrenches(loop, size)]
+    spin_a, spin_b = times(a.rotation, a.omega), times(b.rotation, b.omega)
+    away = times(b.rotation, b.velocity) - times(a.rotation, a.velocity) - cross(spin_a, b.position - a.position)
+    return [dot(n, spin_b - spin_a) + dot(f, away) for n, f in wrenches(loop, size)]
 
 
 def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vector, Vector]]:

@@ -14,12 +14,22 @@ from kempe.dynamics import kinematics, recursions, settling
 from kempe.dynamics.held import Held, cuts_of, drifts_of, placed
 from kempe.dynamics.multipliers import Solution
 from kempe.dynamics.recursions import inline
+from kempe.dynamics.stress import least
 from kempe.dynamics.ties import Tie, Tied, couplings
 from kempe.dynamics.tree import Tree
-from kempe.spatial.vectors import Scalar, Vector
+from kempe.spatial.vectors import Scalar, Vector, array, is_zero
 from kempe.topology.paths import lock_paths
 
 SKIPPED = 1e-11
+
+
+def _usual(tree: Tree, size: Scalar) -> Scalar:
+    """About what an entry of J I^-1 J^T is, of rows that hold anything: that of all masses at the mechanism's size.
+    Where loops hold nothing, as out of a plane, and no lock is on, all entries are rounding."""
+    inertia = sum((link.inertia.mass for link in tree.links), 0.0) * size * size
+    if is_zero(inertia):
+        inertia = sum((link.inertia.tensor[k, k] for link in tree.links for k in range(3)), 0.0)
+    return 0.0 if is_zero(inertia) else 1.0 / inertia
 
 
 def rows_of(tree: Tree) -> tuple[int, ...]:
@@ -41,6 +51,23 @@ def locks_of(tree: Tree) -> list[Tie]:
 
 def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float = 0.0) -> Solution:
     """Accelerations, and multipliers of all rows, zero where they are off."""
+    held, inertia = _held(tree, q, v, tau, size, pull)
+    lam = held.gicm.solve(held.drift)
+    return Solution(held.accelerations(lam), lam, inertia, held.gicm.fit)
+
+
+def borne(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar) -> Vector:
+    """Of all multipliers that fit, those for which what joints exert is least (`stress`)."""
+    held, _ = _held(tree, q, v, tau, size, 0.0)
+    lam = held.gicm.solve(held.drift)
+    on = [each.cut.on for each in held.cuts for _ in each.numbers]
+    on += [tie.on for tie in (*couplings(tree), *locks_of(tree))]
+    stresses = [array(x * factor for x in row) for row, factor in zip(held.gicm.dependent(), on, strict=True)]
+    return least(tree, q, v, held.accelerations(lam), lam, stresses, size)
+
+
+def _held(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float) -> tuple[Held, Vector]:
+    """What rows do to the tree, and the pivots of its inertia."""
     external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
     out = recursions.coasting(tree, q, v, inline)
     factors = recursions.factorized(tree, *recursions.moving(tree, out, q, v, tau, external, inline), run=inline)
@@ -50,11 +77,11 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: f
     frames = placed(tree, out, v, cuts, inline, moving)
     tied = couplings(tree)
     drifts = [*drifts_of(tree, tied, alone, q, v, pull), *drifts_of(tree, locks_of(tree), alone, q, v, 0.0)]
-    held = Held(tree, factors, frames, motion, cuts, inline, base, [*tied, *locks_of(tree)], drifts, SKIPPED)
-    lam = held.gicm.solve(held.drift)
-    return Solution(held.accelerations(lam), lam, recursions.joined(factors.pivots), held.gicm.fit)
+    held = Held(tree, factors, frames, motion, cuts, inline, base, [*tied, *locks_of(tree)], drifts, SKIPPED,
+                _usual(tree, size))  # fmt: skip
+    return held, recursions.joined(factors.pivots)
 
 
 def project(tree: Tree, q: Vector, v: Vector, size: Scalar) -> tuple[Vector, Vector, Scalar]:
     """q and v on the loops and locks that are on, and the largest residual left."""
-    return settling.project(tree, q, v, size, rows_of(tree), inline, locks_of(tree), SKIPPED)
+    return settling.project(tree, q, v, size, rows_of(tree), inline, locks_of(tree), SKIPPED, _usual(tree, size))

@@ -16,20 +16,7 @@ def joint_wrenches(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, 
     lam: multipliers of the closures, in the joints' own axes.
     """
     found = frames(tree, q, v)
-    loads = external_wrenches(tree, q, v) or [(zeros(3), zeros(3)) for _ in tree.links]
-    closing, at = [], 0
-    for loop in loops.loops(tree, found):
-        moment, force = zeros(3), zeros(3)
-        for n, f in loops.wrenches(loop, size, own=True):
-            moment, force, at = moment + scaled(lam[at], n), force + scaled(lam[at], f), at + 1
-        closing.append((moment, force))
-        for sign, place in ((1.0, loop.places[1]), (-1.0, loop.places[0])):
-            if place.link >= 0:
-                frame = found[place.link]
-                lever = moment + cross(loop.b.position - frame.position, force)
-                n, f = loads[place.link]
-                turned = sign * (frame.rotation.T @ lever), sign * (frame.rotation.T @ force)
-                loads[place.link] = n + turned[0], f + turned[1]
+    loads, closing = loaded(tree, found, q, v, lam, size, own=True)
     rows = []
     transmitted = recursions.transmitted(tree, q, v, vdot, loads)
     for k in tree.own:
@@ -45,6 +32,28 @@ def joint_wrenches(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, 
         joint = tree.topology.loops[len(rows) - len(tree.own)].joint
         rows.append(_seen(at_place(found, tree.place(joint.b)), moment, force, loop.b.position))
     return np.stack(rows) if rows else np.zeros((0, 6))
+
+
+def loaded(
+    tree: Tree, found: list[Frame], q: Vector, v: Vector, lam: Vector, size: Scalar, own: bool
+) -> tuple[list[tuple[Vector, Vector]], list[tuple[Vector, Vector]]]:
+    """Wrenches on all links, of loads and closures; and those of the closures on their second bodies, in world axes.
+    own: whether multipliers are in the joints' own axes."""
+    loads = external_wrenches(tree, q, v) or [(zeros(3), zeros(3)) for _ in tree.links]
+    closing, at = [], 0
+    for loop in loops.loops(tree, found):
+        moment, force = zeros(3), zeros(3)
+        for n, f in loops.wrenches(loop, size, own):
+            moment, force, at = moment + scaled(lam[at], n), force + scaled(lam[at], f), at + 1
+        closing.append((moment, force))
+        for sign, place in ((1.0, loop.places[1]), (-1.0, loop.places[0])):
+            if place.link >= 0:
+                frame = found[place.link]
+                lever = moment + cross(loop.b.position - frame.position, force)
+                n, f = loads[place.link]
+                turned = sign * (frame.rotation.T @ lever), sign * (frame.rotation.T @ force)
+                loads[place.link] = n + turned[0], f + turned[1]
+    return loads, closing
 
 
 def _seen(end: Frame, moment: Vector, force: Vector, point: Vector) -> Vector:

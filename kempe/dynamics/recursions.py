@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.dynamics import beams
 from kempe.dynamics.articulated import packed, pivot_of, reduced, unpacked
 from kempe.dynamics.tree import Link, Tree
@@ -42,7 +43,7 @@ def outward(link: Link, omega_p: Vector, q: Vector, v: Vector) -> tuple[Vector, 
     its coordinates take besides."""
     posture = link.posture(q)
     moves = link.moves(posture)
-    joint_spin, joint_velocity = (columns @ v for columns in link.subspace(posture))
+    joint_spin, joint_velocity = (times(columns, v) for columns in link.subspace(posture))
     omega = spin_along(moves, omega_p) + joint_spin
     b_alpha, b_a = acceleration_along(moves, omega_p, zeros(3), zeros(3))
     s_alpha, s_a = link.bias(posture, v)
@@ -69,7 +70,7 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
     d = solve_symmetric(pivot, effort[:, None])[:, 0]  #                                                       (35)
     left = reduced(link, total, stacked, k, angular, linear)  #                                               (34)
     n, f = left.wrench(b_alpha, b_a)
-    n, f = n + moment + stacked[:, :3].T @ d, f + force + stacked[:, 3:].T @ d  #                              (32)
+    n, f = n + moment + times(stacked[:, :3].T, d), f + force + times(stacked[:, 3:].T, d)  #                (32)
     moves = link.moves(posture)
     n, f = wrench_back(moves, n, f)
     return pivots(pivot), k, d, packed(left.back(moves)), n, f
@@ -105,12 +106,12 @@ def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, 
     posture = link.posture(q)
     moves = link.moves(posture)
     angular, linear = link.subspace(posture)
-    joint_spin, joint_velocity = angular @ v, linear @ v
+    joint_spin, joint_velocity = times(angular, v), times(linear, v)
     omega = spin_along(moves, omega_p) + joint_spin
     alpha, a = acceleration_along(moves, omega_p, alpha_p, a_p)
     s_alpha, s_a = link.bias(posture, v)
-    alpha = alpha + cross(omega, joint_spin) + s_alpha + angular @ vdot
-    a = a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a + linear @ vdot
+    alpha = alpha + cross(omega, joint_spin) + s_alpha + times(angular, vdot)
+    a = a + cross(2.0 * omega - joint_spin, joint_velocity) + s_a + times(linear, vdot)
     if link.beam is None:
         return posture, omega, alpha, a, *link.inertia.motion_wrench(omega, alpha, a)
     pairs = zip(link.beam.wrench(q, alpha, a, vdot), link.beam.gyration(q, omega, v), strict=True)

@@ -22,19 +22,19 @@ CHORD = 3  # steps that close loops with one elimination
 
 def project(
     tree: Tree, q: Vector, v: Vector, size: Scalar, rows: tuple[int, ...], run: Run = inline,
-    locks: Sequence[Tie] = (), skips: float = 0.0,
+    locks: Sequence[Tie] = (), skips: float = 0.0, usual: Scalar = 0.0,
 ) -> tuple[Vector, Vector, Scalar]:  # fmt: skip
     """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
     many digits as the first one needed), then velocities that keep loops closed. Locks come after all `rows`;
-    `skips` as `Held` has it."""
+    `skips` and `usual` as `Held` has them."""
     cuts, ties = cuts_of(tree, size, rows, 0.0), [*couplings(tree, rows), *locks]
     q = _each(tree, run, normalized, q)
-    held = _held(tree, q, cuts, run, ties, skips)
+    held = _held(tree, q, cuts, run, ties, skips, usual)
     for _ in range(CHORD):
         gaps, _ = _gaps(tree, q, cuts, run, ties)
         step = held.accelerations(held.gicm.solve(gaps))
         q = _each(tree, run, advanced, q, step)
-    held = _held(tree, q, cuts, run, ties, skips)
+    held = _held(tree, q, cuts, run, ties, skips, usual)
     seen = placed(tree, recursions.coasting(tree, q, v, run), v, cuts, run, moving=True)
     slips = np.empty(len(rows) + len(locks), dtype=object)
     for tie in (tie for tie in ties if tie.number is not None):
@@ -55,7 +55,9 @@ def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -
     return recursions.joined(found)
 
 
-def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence[Tie], skips: float) -> Held:
+def _held(
+    tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence[Tie], skips: float, usual: Scalar
+) -> Held:
     """The tree at rest, without gravity or efforts."""
     rest, none = zeros(tree.topology.nv), zeros(3)
     out = recursions.coasting(tree, q, rest, run)
@@ -63,7 +65,7 @@ def _held(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence
     efforts = [rest[at.v] for at in tree.joints]
     factors = recursions.factorized(tree, [step[0] for step in out], still, still, efforts, run=run)
     return Held(
-        tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, none, ties, [0.0] * len(ties), skips
+        tree, factors, placed(tree, out, rest, cuts, run), still, cuts, run, none, ties, [0.0] * len(ties), skips, usual
     )
 
 

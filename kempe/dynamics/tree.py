@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from kempe.arithmetic.angles import atan2
+from kempe.arithmetic.sums import times
 from kempe.dynamics.springs import HeldCut
 from kempe.mechanism.bodies import Body, Length, Marker, Values
 from kempe.mechanism.flexible import BeamJoint, section
@@ -87,7 +89,7 @@ class Link:
 
     def _seen_reversed(self, posture: Vector, angular: np.ndarray, linear: np.ndarray):
         rotation, position = relative_pose(self.kind.moves(posture))
-        turned, moved = rotation @ angular, rotation @ linear
+        turned, moved = times(rotation, angular), times(rotation, linear)
         lever = [m - cross(w, position) for w, m in zip(turned.T, moved.T, strict=True)]
         return -turned, -(np.stack(lever, axis=1) if lever else moved)
 
@@ -307,5 +309,5 @@ def _absorbed(kind: JointKind, placement: Moves) -> tuple[Moves, float]:
     """A turn about z just before a hinge becomes an offset of its angle."""
     if isinstance(kind, Revolute) and placement and isinstance(placement[-1], Turn) and placement[-1].axis == 2:
         turn = placement[-1]
-        return placement[:-1], float(np.arctan2(turn.s, turn.c))
+        return placement[:-1], atan2(turn.s, turn.c)
     return placement, 0.0

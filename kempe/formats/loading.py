@@ -1,37 +1,45 @@
 """Mechanisms of files of any format, known by their ending or by what is in them."""
 
+import os
 from pathlib import Path
 
 from kempe.errors import FileError
 from kempe.formats import urdf
 from kempe.formats.mjcf import reading as mjcf
 from kempe.formats.sdf import reading as sdf
+from kempe.formats.source import Source
 from kempe.formats.xml import Element, read_xml
+from kempe.kinds import checked
 from kempe.mechanism.mechanism import Mechanism
+from kempe.whole import as_path
 
 READERS = {"robot": urdf.read, "mujoco": mjcf.read, "sdf": sdf.read}  # by the tag of the top element
 XML = (".urdf", ".xml", ".sdf", ".world", ".mjcf")
 
 
-def load(path: str | Path, floating: bool | None = None) -> Mechanism:
+@checked(FileError)
+def load(path: str | Path, floating: bool | None = None, *, outside: bool = False) -> Mechanism:
     """The mechanism of a file: YAML, URDF with loops, MJCF, or SDFormat.
 
     floating: whether links that no joint leads to from the ground are free to move, or welded to it. Unless that is
     said, the root link of a URDF file is welded, and links of SDFormat files are free. What was read but is not used is
     in `notes` of the mechanism.
+
+    outside: whether files that it includes, and meshes, may lie outside its folder (`../meshes/arm.stl`), and outside
+    the packages it names (`package://arm/..`). Say so for files that you trust.
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix.lower() == ".xacro":
         raise FileError(f"{path}: a file of macros; expand it first: xacro {path.name} > {path.stem}.urdf")
     if path.suffix.lower() in XML or _opens_with_a_tag(path):
-        return read(read_xml(path), floating)
+        return read(read_xml(path, Source(path.parent, outside)), floating)
     if floating:
         raise FileError(
             f"{path}: floating is for URDF and SDFormat files; in YAML, give the body a free joint to the ground"
         )
     from kempe.mechanism import files  # loads a reader of YAML, which nothing else takes
 
-    return files.load(path)
+    return files.load(path, outside)
 
 
 def read(top: Element, floating: bool | None = None) -> Mechanism:
@@ -44,8 +52,10 @@ def read(top: Element, floating: bool | None = None) -> Mechanism:
 
 
 def _opens_with_a_tag(path: Path) -> bool:
+    if not os.path.isfile(path):
+        return False  # the reader of YAML says why
     try:
         with open(path, "rb") as stream:
             return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
     except OSError:
-        return False  # the reader of YAML says why
+        return False

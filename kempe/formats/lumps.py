@@ -19,4 +19,4 @@ def lump(inertial: Element, pose: Pose, mass: float, entries: Sequence[float]) -
     if not np.array_equal(pose.rotation, np.eye(3)):
         tensor = pose.rotation @ tensor_matrix(*entries) @ pose.rotation.T
         entries = [float(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    return Part("", Lump(mass, tuple(pose.position.tolist()), tuple(entries)))
+    return Part("", Lump(mass, tuple(pose.position.tolist()), tuple(entries)))  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Meshes: closed surfaces of triangles, what the stuff inside weighs, and files they are in."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -8,11 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from kempe.errors import FileError, MissingPackage
+from kempe.formats.source import Source
 from kempe.mechanism.solids import MeshFile
 
 LARGEST = 256 * 2**20  # bytes of a file
 # Modules that read meshes, of files with an ending or of all, and what installs them.
 NEEDS = {"": ("trimesh", "'kempe[meshes]'"), ".dae": ("collada", "pycollada")}
+# What is read: others of trimesh's readers unpack archives, or take memory for counts that a file only claims.
+ENDINGS = (".stl", ".obj", ".dae", ".ply", ".off", ".msh")
+WORDS = 200  # characters of what the reader of a mesh says
 FARTHEST = 1e30  # beyond it, moments of inertia are not finite
 
 
@@ -69,12 +74,14 @@ def hull(corners: np.ndarray) -> Mesh:
 
 def read_mesh(path: Path) -> Mesh:
     """The mesh of a file, by trimesh; MuJoCo's own .msh, which that does not know, by its layout."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FileError(f"{path}: there is no such file")
     if path.stat().st_size > LARGEST:
         raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which is more than a mesh needs")
     if path.suffix.lower() == ".msh":
         return _msh(path)
+    if path.suffix.lower() not in ENDINGS:
+        raise FileError(f"{path}: meshes are read from files that end with {', '.join(ENDINGS)}")
     try:
         import trimesh
     except ImportError as error:
@@ -83,7 +90,7 @@ def read_mesh(path: Path) -> Mesh:
         found = trimesh.load(path, force="mesh", process=False)
         corners, triangles = np.array(found.vertices, dtype=float), np.array(found.faces, dtype=int)  # type: ignore[attr-defined]
     except Exception as error:  # trimesh lets through whatever its many readers raise
-        raise FileError(f"{path}: not a mesh: {error}") from error
+        raise FileError(f"{path}: not a mesh: {' '.join(str(error)[:WORDS].split())}") from error
     return _sound(path, corners, triangles)
 
 
@@ -101,6 +108,8 @@ def _msh(path: Path) -> Mesh:
 
 def _sound(path: Path, corners: np.ndarray, triangles: np.ndarray) -> Mesh:
     """A mesh that has triangles, between corners that are there, at places that are numbers."""
+    if corners.shape[1:] != (3,) or triangles.shape[1:] != (3,):
+        raise FileError(f"{path}: not a mesh: no triangles between points in space")
     if not len(triangles) or triangles.min() < 0 or triangles.max() >= len(corners):
         raise FileError(f"{path}: not a mesh: it has no triangles, or one refers to a corner that is not there")
     if not np.isfinite(corners).all() or np.abs(corners).max() > FARTHEST:
@@ -108,10 +117,10 @@ def _sound(path: Path, corners: np.ndarray, triangles: np.ndarray) -> Mesh:
     return Mesh(corners, triangles)
 
 
-def drawable(folder: Path, named: str, scale: Iterable[float]) -> MeshFile:
+def drawable(source: Source, folder: Path, named: str, scale: Iterable[float]) -> MeshFile:
     """The mesh that a file in a folder names, as what is drawn; that it is there is known now, whether it can be read,
     later."""
-    path = found(folder, named)
+    path = found(source, folder, named)
     ending = path.suffix.lower()
     for which, (module, command) in NEEDS.items():
         if ending != ".msh" and which in ("", ending) and find_spec(module) is None:
@@ -119,18 +128,16 @@ def drawable(folder: Path, named: str, scale: Iterable[float]) -> MeshFile:
     return MeshFile(str(path), tuple(scale))  # type: ignore[arg-type]
 
 
-def found(folder: Path, named: str) -> Path:
+def found(source: Source, folder: Path, named: str) -> Path:
     """Where a mesh is: at a path seen from the folder; `package://arm/link.stl`, in a folder `arm` that is above it or
     beside one above."""
-    places = [folder / named.removeprefix("file://")]
+    places: list[tuple[Path | None, Path]] = [(None, folder / named.removeprefix("file://"))]
     if named.startswith("package://"):
         package, _, inside = named.removeprefix("package://").partition("/")
         above = (folder.absolute(), *folder.absolute().parents)
-        places = [place / package / inside for place in above] + [x / inside for x in above if x.name == package]
-    for path in places:
-        try:
-            if path.is_file():
-                return path.absolute()
-        except (OSError, ValueError):  # a name no file can have
-            break
+        roots = [place / package for place in above] + [x for x in above if x.name == package]
+        places = [(root, root / inside) for root in roots if package not in ("", ".", "..")]
+    for root, path in places:
+        if os.path.isfile(path):
+            return source.inside(path, root).absolute()
     raise FileError(f"mesh {named!r} is not there")

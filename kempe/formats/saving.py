@@ -8,7 +8,7 @@ from kempe.formats import urdf_writing
 from kempe.formats.mjcf import writing as mjcf_writing
 from kempe.mechanism import writing
 from kempe.mechanism.mechanism import Mechanism
-from kempe.whole import write_whole
+from kempe.whole import as_path, write_whole
 
 
 def _yaml(mechanism: Mechanism) -> tuple[str, list[str]]:
@@ -25,7 +25,7 @@ def save(mechanism: Mechanism, path: str | Path) -> list[str]:
 
     What the format cannot say is returned in sentences.
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix.lower() not in WRITERS:
         raise FileError(f"{path}: the ending says the format; give {', '.join(WRITERS)}")
     for place, x in mechanism.parameters.items():

@@ -10,20 +10,23 @@ A closure is a hinge unless it has a type. Its place is a point and an axis in t
 zero; or one origin for each link in that link's own frame, [x, y, z] or {xyz: .., rpy: ..}, and an axis in that of a.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.bounded import read_bounded
 from kempe.errors import FileError
 from kempe.formats.poses import Pose, rotation_of
-from kempe.formats.xml import HUGE, LARGEST
+from kempe.formats.xml import HUGE
 
 if TYPE_CHECKING:
     from kempe.mechanism.files import Document, Where
 
 SIDECAR = "loop_closures.yaml"
+LARGEST = 2**20  # bytes
 MOST = 1000  # closures
 FIELDS = ("name", "type", "link_a", "link_b", "point", "axis", "origin_a", "origin_b")
 
@@ -59,7 +62,7 @@ class Sidecar:
 def beside(path: Path) -> Sidecar:
     """What lies beside a URDF file: `robot.loop_closures.yaml` for `robot.urdf`, or `loop_closures.yaml`."""
     for candidate in (path.with_suffix(f".{SIDECAR}"), path.with_name(SIDECAR)):
-        if candidate.is_file():
+        if os.path.isfile(candidate):
             return _read(candidate)
     return Sidecar()
 
@@ -68,11 +71,7 @@ def _read(path: Path) -> Sidecar:
     from kempe.mechanism.files import Document  # it loads a reader of YAML, and most robots have no such file
 
     try:
-        with open(path, "rb") as stream:
-            content = stream.read(LARGEST // 64 + 1)  # a thousandth of a mechanism
-        if len(content) > LARGEST // 64:
-            raise FileError(f"{path}: larger than {LARGEST // 64 // 2**20} MiB, which no list of loops is")
-        document = Document(path, content.decode("utf-8"))
+        document = Document(path, read_bounded(path, LARGEST, "list of loops").decode("utf-8"))
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not YAML: {error}") from error
     data = _fields(document, document.data or {}, (), ("closures", "independent", "dependent"))

@@ -92,7 +92,7 @@ class Robot:
         for name, joint in self.joints.items():
             self._mimic(joint, name)
         read_loops(self)
-        notes = self.element.notes
+        notes = self.element.source.notes
         if any(joint.one("limit") for joint in self.joints.values()):
             self.element.note("effort of limits says which joints are actuated; efforts are not bounded by it")
         self.mechanism.notes += [*notes, *unused(self.element)]
@@ -248,7 +248,7 @@ def _shape(drawn: Element) -> tuple[Solid, Pose] | None:
     if mesh is not None:
         try:
             named, scale = mesh.text("filename"), mesh.numbers("scale", 3, (1.0, 1.0, 1.0))
-            return drawable(mesh.file.parent, named, scale), pose
+            return drawable(mesh.source, mesh.file.parent, named, scale), pose
         except MissingPackage as error:
             mesh.note(f"mesh {mesh.text('filename')!r} is not drawn: {error}")
         except FileError as error:

@@ -23,6 +23,7 @@ from kempe.formats.writing import (
     number,
     numbers,
     part_pose,
+    values_of,
 )
 from kempe.mechanism.bodies import Body, Box, Cylinder, Part, Rod, Sphere
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -44,7 +45,7 @@ class _Writer:
     def __init__(self, mechanism: Mechanism):
         self.mechanism = mechanism
         self.coupled = {name for each in mechanism.couplings for name in each.coefficients}
-        self.values = mechanism.parameters.__getitem__
+        self.values = values_of(mechanism)
         self.notes: list[str] = []
         self._refuse()
         self.carried = self._tree()  # joints by the body they carry, from the ground outwards
@@ -91,6 +92,8 @@ class _Writer:
             for quantity in ("stiffness", "armature"):
                 if any(getattr(joint, quantity)):
                     self.notes.append(f"{quantity} of joint {joint.name!r} is not written: URDF has none")
+            if joint.drawn:
+                self.notes.append(f"joint {joint.name!r} is drawn at zero: URDF cannot say that it begins elsewhere")
         named = [
             f"{b.name}.{n}" for b in (m.ground, *m.bodies) for n in b.markers if n not in ("origin", "start", "end")
         ]

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kempe.errors import MechanismError
 from kempe.formats.poses import Pose
+from kempe.kinds import short
 from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved, tensor_matrix
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.spatial.vectors import skew
@@ -77,6 +79,19 @@ def _lump(part: Part, values: Values) -> tuple[float, np.ndarray, np.ndarray]:
     if part.rotation is not None:
         com, tensor = place.rotation @ com, place.rotation @ tensor @ place.rotation.T
     return float(mass), place.position + com, np.asarray(tensor, dtype=float)
+
+
+def values_of(mechanism: Mechanism) -> Values:
+    """Its parameters by their paths, to which places may refer."""
+    known = mechanism.parameters
+
+    def value(path: str) -> float:
+        if path not in known:
+            words = f"a place refers to {short(path)}, which is no parameter of it; give a number, or such a path"
+            raise MechanismError(f"{mechanism.name!r} is not written: {words}")
+        return known[path]
+
+    return value
 
 
 def part_pose(part: Part, values: Values) -> Pose:

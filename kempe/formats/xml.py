@@ -1,8 +1,9 @@
 """XML read with bounds: every element knows its file and line, and what nobody asked for can be listed.
 
 Files come from anywhere, so nothing in one can take much time or memory: no document types or entities (which can grow
-without end, or read other files), at most LARGEST bytes, MOST elements, DEEPEST levels. A reader asks an element for
-its attributes, children and text; `unused` then names what no reader asked for, so that nothing is dropped in silence.
+without end, or read other files), and bytes, elements and levels as a `Source` allows them. A reader asks an element
+for its attributes, children and text; `unused` then names what no reader asked for, so that nothing is dropped in
+silence.
 """
 
 import re
@@ -12,12 +13,10 @@ from math import inf
 from pathlib import Path
 from xml.parsers import expat
 
-from kempe.errors import FileError
+from kempe.bounded import HUGE
+from kempe.errors import FileError, plain
+from kempe.formats.source import DEEPEST, LARGEST, MOST, Source
 
-LARGEST = 64 * 2**20  # bytes
-MOST = 200_000  # elements
-DEEPEST = 200  # levels
-HUGE = 1e150  # beyond it, squares are not finite
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # read in one way, so in linear time
 INFINITE = {"inf": inf, "+inf": inf, "-inf": -inf, "infinity": inf, "+infinity": inf, "-infinity": -inf}
 MISSING = object()
@@ -26,16 +25,18 @@ MISSING = object()
 class Element:
     """One element of a file: its tag, its place, and what it holds, given to whoever asks.
 
-    notes: sentences about the file that do not stop the reading; one list for all elements of a document.
+    source: of all elements of a description.
     """
 
-    def __init__(self, tag: str, attributes: dict[str, str], file: Path, line: int, parent: "Element | None", notes):
+    def __init__(
+        self, tag: str, attributes: dict[str, str], file: Path, line: int, parent: "Element | None", source: Source
+    ):
         self.tag = tag
         self.attributes = attributes
         self.file = file
         self.line = line
         self.parent = parent
-        self.notes: list[str] = notes
+        self.source = source
         self.children: list[Element] = []
         self.pieces: list[str] = []
         self.wanted = parent is None
@@ -46,7 +47,7 @@ class Element:
     @property
     def path(self) -> str:
         """Tags from the top, with names where there are any: `robot/joint "knee"/limit`."""
-        own = self.tag + (f' "{_short(self.attributes["name"])}"' if "name" in self.attributes else "")
+        own = _short(self.tag) + (f' "{_short(self.attributes["name"])}"' if "name" in self.attributes else "")
         return own if self.parent is None or self.parent.parent is None else f"{self.parent.path}/{own}"
 
     @property
@@ -54,13 +55,17 @@ class Element:
         """File, line and path, as complaints begin."""
         return f"{self.file}, line {self.line}, {self.path}"
 
+    def said(self, what: str) -> str:
+        """A sentence about this element."""
+        return plain(f"{self.place}: {what}")
+
     def error(self, what: str) -> FileError:
         """A complaint about this element."""
-        return FileError(f"{self.place}: {what}")
+        return FileError(self.said(what))
 
     def note(self, what: str) -> None:
         """Something to be said about this element that does not stop the reading."""
-        self.notes.append(f"{self.place}: {what}")
+        self.source.notes.append(self.said(what))
 
     # ---- what it holds ---------------------------------------------------------------------------------
 
@@ -160,21 +165,17 @@ class Element:
         return text.lower() in ("true", "1")
 
 
-def read_xml(path: Path, notes: list[str] | None = None) -> Element:
-    """The top element of a file; notes: of the file that includes it, where one does."""
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read(LARGEST + 1)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
-    return parse_xml(content, path, notes)
+def read_xml(path: Path, source: Source | None = None, levels: int = 0) -> Element:
+    """The top element of a file; source: of the description it is part of; levels: how many there are above it."""
+    source = source or Source(path.parent)
+    return parse_xml(source.read(path), path, source, levels)
 
 
-def parse_xml(content: bytes, path: Path, notes: list[str] | None = None) -> Element:
+def parse_xml(content: bytes, path: Path, source: Source | None = None, levels: int = 0) -> Element:
     """The top element of a file's content."""
     if len(content) > LARGEST:
         raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which no description of a mechanism is")
-    builder = _Builder(path, [] if notes is None else notes)
+    builder = _Builder(path, source or Source(path.parent), levels)
     try:
         builder.parser.Parse(content, True)
     except expat.ExpatError as error:
@@ -188,12 +189,12 @@ def parse_xml(content: bytes, path: Path, notes: list[str] | None = None) -> Ele
 class _Builder:
     """Elements from what the parser meets."""
 
-    def __init__(self, path: Path, notes: list[str]):
+    def __init__(self, path: Path, source: Source, levels: int):
         self.path = path
-        self.notes = notes
+        self.source = source
+        self.levels = levels
         self.root: Element | None = None
         self.open: list[Element] = []
-        self.count = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self.start
@@ -205,12 +206,13 @@ class _Builder:
         """An element begins."""
         parent = self.open[-1] if self.open else None
         line = self.parser.CurrentLineNumber
-        self.count += 1
-        if self.count > MOST or len(self.open) >= DEEPEST:
-            what = f"more than {MOST} elements" if self.count > MOST else f"elements nested deeper than {DEEPEST}"
+        self.source.elements += 1
+        many = self.source.elements > MOST
+        if many or self.levels + len(self.open) >= DEEPEST:
+            what = f"more than {MOST} elements" if many else f"elements nested deeper than {DEEPEST}"
             raise FileError(f"{self.path}, line {line}: {what}, which no description of a mechanism has")
         kept = {name: value for name, value in attributes.items() if name.partition(":")[0] != "xmlns"}
-        element = Element(tag, kept, self.path, line, parent, self.notes)
+        element = Element(tag, kept, self.path, line, parent, self.source)
         if parent is None:
             self.root = element
         else:
@@ -234,11 +236,11 @@ class _Builder:
 def unused(element: Element) -> list[str]:
     """What no reader asked for, each with file, line and path: elements as a whole, attributes and texts of others."""
     if not element.wanted:
-        return [f"{element.place}: read, not used"]
+        return [element.said("read, not used")]
     left = [name for name in element.attributes if name not in element.asked]
-    found = [f"{element.place}: {', '.join(left)} read, not used"] if left else []
+    found = [element.said(f"{', '.join(left)} read, not used")] if left else []
     if "" not in element.asked and "".join(element.pieces).strip():
-        found.append(f"{element.place}: its text is read, not used")
+        found.append(element.said("its text is read, not used"))
     for child in element.children:
         found += unused(child)
     return found
@@ -263,7 +265,7 @@ def unused_kinds(top: Element) -> list[str]:
     for (tag, what), element in first.items():
         more = times[tag, what] - 1
         also = f", nor in {more} more <{tag}>" if more else ""
-        found.append(f"{element.place}: {what}read, not used{also}")
+        found.append(element.said(f"{what}read, not used{also}"))
     return found
 
 

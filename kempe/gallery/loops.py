@@ -4,6 +4,8 @@ from math import pi
 
 import numpy as np
 
+from kempe.arithmetic.angles import cos, sin
+from kempe.arithmetic.sums import norm, times
 from kempe.control import motions
 from kempe.gallery.driven import driven
 from kempe.mechanism.bodies import Body
@@ -58,7 +60,7 @@ def three_rrr() -> Mechanism:
     """Paper 2, with ReDySim's numbers for what the text leaves out: base 1.0 m, legs of 0.4 m (3 kg) and 0.6 m (4 kg),
     a triangular platform of 0.4 m (8 kg)."""
     m = Mechanism("3-rrr", gravity=DOWN)
-    around = [(np.cos(a), np.sin(a)) for a in np.deg2rad([210.0, 330.0, 90.0])]
+    around = [(cos(a), sin(a)) for a in np.deg2rad([210.0, 330.0, 90.0])]
     pivots, corners = 1.0 / np.sqrt(3) * np.array(around), 0.4 / np.sqrt(3) * np.array(around)
     platform = m.plate("platform", corners, mass=8.0)
     for k in range(3):
@@ -89,7 +91,7 @@ def stewart() -> Mechanism:
     for k in range(6):
         side = -1 if k % 2 else 1
         low, high = (np.deg2rad(120 * (k // 2) + side * spread) for spread in (12.0, 48.0))
-        foot, head = (r * np.array([np.cos(a), np.sin(a), 0.0]) for r, a in ((0.6, low), (0.3, high)))
+        foot, head = (r * np.array([cos(a), sin(a), 0.0]) for r, a in ((0.6, low), (0.3, high)))
         barrel, rod = m.cylinder(f"barrel{k + 1}", 0.6, 0.03, 3.0), m.cylinder(f"rod{k + 1}", 0.6, 0.02, 1.5)
         m.universal(f"U{k + 1}", m.ground.at(*foot), barrel.at(0, 0, -0.3))
         m.prismatic(f"P{k + 1}", barrel.at(0, 0, 0.25), rod.at(0, 0, -0.25), actuated=True)
@@ -124,14 +126,14 @@ def bricard() -> Mechanism:
     turns = [np.eye(3), *(_along(corners[k + 1] - corners[k]) for k in range(5)), np.eye(3)]
     origins = [np.zeros(3), *corners[:5], np.zeros(3)]
     for k in range(6):
-        a, b = (chain[n].at(*(turns[n].T @ (corners[k] - origins[n])), rotation=turns[n].T) for n in (k, k + 1))
+        a, b = (chain[n].at(*times(turns[n].T, corners[k] - origins[n]), rotation=turns[n].T) for n in (k, k + 1))
         m.revolute(f"J{k + 1}", a, b, axis=axes[k], actuated=k == 0)
     return m
 
 
 def _along(direction: np.ndarray) -> np.ndarray:
     """Axes of a rod that lies along a direction, as columns."""
-    x = direction / np.linalg.norm(direction)
+    x = direction / norm(direction)
     y = np.roll(x, 1)
     return np.column_stack([x, y, np.cross(x, y)])
 

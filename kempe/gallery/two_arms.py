@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 from kempe import Switch
+from kempe.arithmetic.angles import cos, sin
 from kempe.control import motions
 from kempe.control.laws import pd
 from kempe.control.motion import Motion
@@ -48,7 +49,7 @@ def two_arms() -> Mechanism:
 
 
 def _turned(angle: float) -> np.ndarray:
-    c, s = np.cos(angle), np.sin(angle)
+    c, s = cos(angle), sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from kempe.arithmetic.sums import norm
 from kempe.errors import MechanismError
+from kempe.kinds import checked
 from kempe.mechanism.given import number
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Rotation, shift_of
@@ -28,9 +30,11 @@ def tensor_matrix(xx, yy, zz, xy=0.0, xz=0.0, yz=0.0) -> np.ndarray:
     return matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
-def _floats(values, what: str) -> tuple:
+def _floats(values, what: str) -> Any:
     """Numbers, or rows of numbers, as tuples."""
-    return tuple(_floats(x, what) if isinstance(x, (tuple, list, np.ndarray)) else number(x, what) for x in values)
+    if not isinstance(values, (tuple, list, np.ndarray)) or (isinstance(values, np.ndarray) and not values.ndim):
+        return number(values, what)
+    return tuple(_floats(x, what) for x in (values.tolist() if isinstance(values, np.ndarray) else values))
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,13 @@ class Solid:
     kind: ClassVar[str]
     flexible: ClassVar[bool] = False
 
+    def __init_subclass__(cls):
+        checked(MechanismError)(cls)
+
     def __post_init__(self):
         for part in fields(self):
             value = getattr(self, part.name)
-            nested = isinstance(value, (tuple, list, np.ndarray))
-            numbers = (
-                _floats(value, f"{part.name} of a {self.kind}")
-                if nested
-                else number(value, f"{part.name} of a {self.kind}")
-            )
-            object.__setattr__(self, part.name, numbers)
+            object.__setattr__(self, part.name, _floats(value, f"{part.name} of a {self.kind}"))
 
     def parameters(self) -> dict[str, float]:
         """Names and values of everything that can be varied."""
@@ -74,10 +75,10 @@ class Lump(Solid):
 
     mass: float
     com: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    tensor: tuple[float, ...] = (0.0,) * 6
+    tensor: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     kind = "body"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """As given."""
         tensor = tensor_matrix(*(value(f"tensor.{n}") for n in TENSOR))
         return RigidInertia.at_com(value("mass"), array(value(f"com.{n}") for n in "xyz"), tensor)
@@ -92,7 +93,7 @@ class Rod(Solid):
     radius: float = 0.0
     kind = "rod"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """A solid cylinder about its middle."""
         length, mass, radius = value("length"), value("mass"), value("radius")
         across = mass * (length * length / 12 + radius * radius / 4)
@@ -108,7 +109,7 @@ class Box(Solid):
     mass: float
     kind = "box"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """Squares of the sides across each axis."""
         squares = [value(f"size.{n}") * value(f"size.{n}") for n in "xyz"]
         mass = value("mass")
@@ -130,7 +131,7 @@ class Cylinder(Solid):
     mass: float
     kind = "cylinder"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """About the middle."""
         length, radius, mass = value("length"), value("radius"), value("mass")
         across = mass * (length * length / 12 + radius * radius / 4)
@@ -145,7 +146,7 @@ class Sphere(Solid):
     mass: float
     kind = "sphere"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """Two fifths of m r^2 about every axis."""
         size = 0.4 * value("mass") * value("radius") * value("radius")
         return RigidInertia(value("mass"), np.zeros(3), tensor_matrix(size, size, size))
@@ -171,7 +172,7 @@ class Plate(Solid):
         """The outline is geometry, not a parameter."""
         return {"mass": float(self.mass), "thickness": float(self.thickness)}
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """Moments of area of the polygon, by its edges, times mass per area."""
         points = np.array(self.outline, dtype=float)
         ends = np.roll(points, -1, axis=0)
@@ -199,7 +200,7 @@ class PointMass(Solid):
     mass: float
     kind = "point"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """No tensor."""
         return RigidInertia(value("mass"), np.zeros(3), np.zeros((3, 3)))
 
@@ -216,9 +217,9 @@ class Hub(Solid):
         """The axis is geometry, not a parameter."""
         return {"moment": float(self.moment)}
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """I n n^T for the unit axis n."""
-        n = np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
+        n = np.array(self.axis, dtype=float) / norm(self.axis)
         return RigidInertia(0.0, np.zeros(3), scaled(value("moment"), np.outer(n, n)))
 
 
@@ -284,6 +285,7 @@ class Body:
     parts: list[Part] = field(default_factory=list)
     markers: dict[str, Marker] = field(default_factory=dict)
 
+    @checked(MechanismError)
     def at(
         self, x: Length = 0.0, y: Length = 0.0, z: Length = 0.0, rotation: Any = None, name: str | None = None
     ) -> Marker:
@@ -302,18 +304,18 @@ class Body:
             self.markers[name] = marker
         return marker
 
+    @checked(MechanismError)
     def add(self, name: str, solid: Solid, at: Iterable[Length] = (0.0, 0.0, 0.0), rotation: Any = None) -> "Body":
         """Another solid or point mass on the same body; its parameters are `body.name.mass` and so on."""
         where = f"solid {name!r} on {self.name!r}"
-        if not isinstance(solid, Solid):
-            raise MechanismError(f"{where}: give a solid such as kp.Rod(0.2, 1.5), not {solid!r}")
         position = tuple(c if isinstance(c, str) else number(c, where) for c in at)
         if len(position) != 3:
             raise MechanismError(f"{where}: at takes three numbers")
         axes = None if rotation is None else _axes(rotation, where)
-        self.parts.append(Part(str(name), solid, position, axes))  # type: ignore[arg-type]
+        self.parts.append(Part(name, solid, position, axes))  # type: ignore[arg-type]
         return self
 
+    @checked(MechanismError)
     def point_mass(self, name: str, mass: float, at: Iterable[Length]) -> "Body":
         """A point mass on the body."""
         return self.add(name, PointMass(mass), at)
@@ -338,6 +340,7 @@ class Body:
         """Paths and values of all that its solids are made of."""
         return {part.path(self.name, n): x for part in self.parts for n, x in part.solid.parameters().items()}
 
+    @checked(MechanismError)
     def inertia(self, value: Values) -> RigidInertia:
         """At the body's origin, of all its solids together."""
         total = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -355,7 +358,7 @@ _FIELDS = {part.name for part in fields(Body)}
 def _axes(rotation: Any, where: str) -> np.ndarray:
     try:
         axes = np.eye(3) if rotation is None else np.array(rotation, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise MechanismError(f"{where}: rotation must be a 3 x 3 matrix of numbers") from error
     if axes.shape != (3, 3):
         raise MechanismError(f"{where}: rotation must be a 3 x 3 matrix, not {axes.shape}")

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from kempe.errors import MechanismError
+from kempe.kinds import is_number, short
 from kempe.mechanism.joints import JointKind
 
 if TYPE_CHECKING:
@@ -76,18 +77,18 @@ def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float
     where = f"coupling {name!r}"
     if name == "gravity":
         raise MechanismError(f"{where}: gravity.x is a number of gravity itself; give it another name")
-    if not isinstance(coefficients, Mapping) or len(coefficients) < 1:
+    if not coefficients:
         raise MechanismError(f"{where}: give coefficients by joint, such as {{'pinion': 0.05, 'rack': -1}}")
     freedoms = {freedom_name(j, k): (j, k) for j in mechanism.joints for k in range(len(j.type.v_names))}
     terms = tuple(_term(mechanism, freedoms, where, str(key), value) for key, value in coefficients.items())
-    if not isinstance(offset, (int, float)) or isinstance(offset, bool) or not isfinite(offset):
-        raise MechanismError(f"{where}: offset is a number, not {offset!r}")
-    return Coupling(str(name), terms, float(offset))
+    if not isfinite(offset):
+        raise MechanismError(f"{where}: offset is {offset!r}; give a finite number")
+    return Coupling(name, terms, float(offset))
 
 
 def _term(mechanism: "Mechanism", freedoms: Mapping[str, tuple["Joint", int]], where: str, key: str, value) -> Term:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value == 0:
-        raise MechanismError(f"{where}: the coefficient of {key!r} is a number other than zero, not {value!r}")
+    if not is_number(value) or not isfinite(value) or value == 0:
+        raise MechanismError(f"{where}: the coefficient of {key!r} is a number other than zero, not {short(value)}")
     if key in freedoms:
         _accept(where, freedoms[key][0])
         return Term(*freedoms[key], float(value))

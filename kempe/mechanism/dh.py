@@ -8,11 +8,12 @@ part of the rod along z stays b_i long at q = 0 and slides with the link: what e
 joint's own sliding.
 """
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
 
+from kempe.arithmetic.angles import cos, sin
+from kempe.arithmetic.sums import times
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Hub, Length, PointMass, Rod
 from kempe.mechanism.mechanism import Mechanism
@@ -23,12 +24,12 @@ _X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # a ro
 
 
 def _about_x(angle: float) -> np.ndarray:
-    c, s = math.cos(angle), math.sin(angle)
+    c, s = cos(angle), sin(angle)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def _about_z(angle: float) -> np.ndarray:
-    c, s = math.cos(angle), math.sin(angle)
+    c, s = cos(angle), sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
@@ -68,7 +69,7 @@ def from_dh(
             raise MechanismError(f"from_dh {name!r}: link {i + 1} has an entry that is no number ({error})") from error
         link = _link(arm, i + 1, row)
         # The constant angle belongs to the fixed side, so that q = 0 is theta.
-        base = before.body.at(*before.position, rotation=before.rotation @ _about_z(row["theta"]))
+        base = before.body.at(*before.position, rotation=times(before.rotation, _about_z(row["theta"])))
         arm.joint(kind_name, f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
         before = link.at(*_end(link), rotation=_about_x(row["alpha"]), name="end")
     return arm

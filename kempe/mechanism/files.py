@@ -19,13 +19,16 @@ A body is a solid (`rod`, `box`, `cylinder`, `sphere`, `ellipsoid`, `plate`, `bo
 `{body: [x, y, z]}`, or `{body: name, at: [x, y, z], rotation: [...]}`.
 """
 
+import contextlib
 from dataclasses import fields
+from math import inf, nan
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, StrictBool, TypeAdapter, ValidationError
 
+from kempe.bounded import HUGE, read_bounded, real
 from kempe.errors import FileError, KempeError
 from kempe.mechanism.bodies import Body, Lump, Marker, Rod, Solid
 from kempe.mechanism.flexible import Beam, beam_body
@@ -37,6 +40,15 @@ from kempe.mechanism.solids import SOLIDS, MeshFile
 Where = tuple[str | int, ...]
 MOST = 100_000  # entries; aliases can make a short file a long one
 LARGEST = 8 * 2**20  # bytes
+LONGEST = 400  # characters of a number
+DEEPEST = 20  # levels
+LINE = 250  # characters of a complaint, which may quote what is there
+YAML = "tag:yaml.org,2002:"
+COLLECTIONS = YAML + "map", YAML + "seq"
+PLAIN = {YAML + name for name in ("str", "bool", "int", "float", "null", "timestamp", "value", "merge")}
+SPECIAL = {".inf": inf, "+.inf": inf, "-.inf": -inf, ".nan": nan}
+BOOLEANS = yaml.SafeLoader.bool_values
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _JointOptions(BaseModel):
@@ -53,6 +65,7 @@ class _JointOptions(BaseModel):
     stiffness: float | list[float] = 0.0
     rest: float | list[float] = 0.0
     armature: float | list[float] = 0.0
+    drawn: float | list[float] = 0.0
     pitch: float | None = None
     switchable: StrictBool | Literal["open"] = False
 
@@ -65,12 +78,13 @@ class Document:
         self._lines: dict[Where, int] = {}
         self._texts: dict[Where, str] = {}
         try:
-            node = yaml.compose(content, Loader=yaml.SafeLoader)
+            _look_over(content, path)
+            node = yaml.compose(content, Loader=LOADER)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             raise FileError(f"{path}, line {line}: not YAML: {error.problem}") from error
         except yaml.YAMLError as error:
-            raise FileError(f"{path}: not YAML: {error}") from error
+            raise FileError(f"{path}: not YAML: {getattr(error, 'reason', error)}") from error
         except RecursionError as error:
             raise FileError(f"{path}: entries are nested too deeply") from error
         self.data = self._plain(node, ()) if node is not None else None
@@ -85,14 +99,17 @@ class Document:
         while known not in self._lines and known:
             known = known[:-1]
         field = ".".join(map(str, where)) or "the file"
-        return FileError(f"{self.path}, line {self._lines.get(known, 1)}, {field}: {what}")
+        short = what if len(what) <= LINE else f"{what[: LINE - 4]} ..."
+        return FileError(f"{self.path}, line {self._lines.get(known, 1)}, {field}: {short}")
 
     def _plain(self, node: yaml.Node, where: Where) -> Any:
         self._lines[where] = node.start_mark.line + 1
         if len(self._lines) > MOST:
             raise self.error((), f"there are more than {MOST} entries, or some refer to others over and over")
-        if len(where) > 20:
+        if len(where) > DEEPEST:
             raise self.error(where[:3], "entries are nested too deeply, or refer to themselves")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in COLLECTIONS:
+            raise self.error(where, f"the tag {_tag(node)!r} is not taken here; leave it out")
         if isinstance(node, yaml.MappingNode):
             out = {}
             for key_node, value_node in node.value:
@@ -108,49 +125,90 @@ class Document:
         self._texts[where] = str(node.value)
         try:
             return _scalar(node)
-        except yaml.MarkedYAMLError as error:
-            raise self.error(where, f"not YAML: {error.problem}") from error
+        except ValueError as error:
+            raise self.error(where, str(error)) from error
+
+
+def _look_over(content: str, path: Path) -> None:
+    """Raises where there are too many entries, or levels, before they are put together."""
+    level = count = 0
+    for event in yaml.parse(content, Loader=LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            level -= 1
+            continue
+        count += isinstance(event, yaml.NodeEvent)
+        level += isinstance(event, yaml.CollectionStartEvent)
+        if level > DEEPEST + 1:
+            raise FileError(f"{path}, line {event.start_mark.line + 1}: entries are nested too deeply")
+        if count > 2 * MOST + 1:  # keys and values
+            raise FileError(f"{path}: there are more than {MOST} entries")
+
+
+def _tag(node: yaml.Node) -> str:
+    return node.tag.removeprefix(YAML)[:40]
 
 
 def _scalar(node: yaml.Node) -> Any:
-    try:
-        value = yaml.SafeLoader("").construct_object(node)
-    except ValueError:  # what looks like a date and is none, or like a number and has thousands of digits
-        value = str(node.value)
-    if isinstance(value, str) and getattr(node, "style", None) is None:
-        try:
-            return float(value)  # YAML 1.1 takes 1e-3 for text
-        except ValueError:
-            return value
+    """A number, a flag, nothing or a text; dates, and numbers to the base of sixty, are texts as they are written."""
+    text, tag = str(node.value), node.tag
+    if tag not in PLAIN:
+        raise ValueError(f"the tag {_tag(node)!r} is not taken here; leave it out")
+    quoted = bool(getattr(node, "style", None))  # nothing of a word that stands by itself
+    if tag.endswith("null"):
+        return None
+    if tag.endswith("bool"):
+        if text.lower() not in BOOLEANS:
+            raise ValueError(f"{text[:40]!r} is neither true nor false")
+        return BOOLEANS[text.lower()]
+    if quoted and tag.endswith("str"):
+        return text
+    return _number(text, tag.endswith("int"))
+
+
+def _number(text: str, whole: bool) -> Any:
+    """A number, if the text is one; YAML 1.1 takes 1e-3 for text."""
+    if len(text) > LONGEST:
+        if whole:
+            raise ValueError(f"a number of {len(text)} digits is not taken")
+        return text
+    plain = text.replace("_", "") if text[:1] in "+-.0123456789" else text
+    if plain.lower() in SPECIAL:
+        return SPECIAL[plain.lower()]
+    for kind in (_integer, float) if whole else (float,):
+        with contextlib.suppress(ValueError):
+            value = kind(plain)
+            break
+    else:
+        return text
+    if HUGE < abs(value) < inf:
+        raise ValueError(f"{text[:40]} is too large to be meant")
     return value
 
 
-def load(path: str | Path) -> Mechanism:
-    """The mechanism of a YAML file."""
+def _integer(text: str) -> int:
+    return int(text, 0)
+
+
+def load(path: str | Path, outside: bool = False) -> Mechanism:
+    """The mechanism of a YAML file; outside: whether meshes may lie outside its folder."""
     path = Path(path)
     try:
-        with open(path, "rb") as stream:
-            read = stream.read(LARGEST + 1)
-        if len(read) > LARGEST:
-            raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, which no description of a mechanism is")
-        content = read.decode("utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+        content = read_bounded(path, LARGEST).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: not YAML: {error}") from error
-    return parse(content, path)
+    return parse(content, path, outside)
 
 
-def parse(content: str, path: Path) -> Mechanism:
+def parse(content: str, path: Path, outside: bool = True) -> Mechanism:
     """The mechanism of a file's text; the path is for its name and for complaints."""
-    return _Reader(Document(path, content)).mechanism()
+    return _Reader(Document(path, content), outside).mechanism()
 
 
 class _Reader:
     """Builds a mechanism from a document."""
 
-    def __init__(self, document: Document):
-        self.document = document
+    def __init__(self, document: Document, outside: bool):
+        self.document, self.outside = document, outside
         self.data = document.data
 
     def mechanism(self) -> Mechanism:
@@ -218,7 +276,13 @@ class _Reader:
                 raise self.document.error((*where, field), f"give a number, not {str(value).lower()}")
         self._mapping(spec, where, {f.name for f in fields(type_)})
         if type_ is MeshFile and isinstance(spec.get("file"), str):
-            spec["file"] = str((self.document.path.parent / spec["file"]).absolute())  # seen from the file it is in
+            folder = self.document.path.parent
+            place = folder / spec["file"]  # seen from the file it is in
+            if not (self.outside or real(place).is_relative_to(real(folder))):
+                raise self.document.error(
+                    (*where, "file"), f"{place} is outside the folder of the file; kp.load(..., outside=True) takes it"
+                )
+            spec["file"] = str(place.absolute())
         try:
             return TypeAdapter(type_).validate_python(spec)
         except ValidationError as error:

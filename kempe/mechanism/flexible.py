@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.polynomial import Chebyshev
 
+from kempe.arithmetic.sums import times
 from kempe.errors import MechanismError
+from kempe.kinds import short
 from kempe.mechanism.bodies import FRAME, Body, Length, Marker, Solid, Values, tensor_matrix
 from kempe.mechanism.given import number
 from kempe.mechanism.joints import JointKind
@@ -76,7 +78,7 @@ class Beam(Solid):
         shapes = _each_way(self.shape, directions)
         counts = self.modes if isinstance(self.modes, (tuple, list)) else (self.modes,) * directions
         if len(counts) != directions:
-            raise MechanismError(f"modes takes one number, or as many as I has, not {self.modes!r}")
+            raise MechanismError(f"modes takes one number, or as many as I has, not {short(self.modes)}")
         shapes = tuple(_shapes(shape, count) for shape, count in zip(shapes, counts, strict=True))
         counts = tuple(count if isinstance(x, str) else len(x) for x, count in zip(shapes, counts, strict=True))
         if not sum(counts):
@@ -190,11 +192,17 @@ def _shapes(shape: Any, count: Any) -> str | tuple[Coefficients, ...]:
         if shape not in NAMED:
             raise MechanismError(f"there is no shape {shape!r}; there are {', '.join(NAMED)}, or functions")
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count <= MOST:
-            raise MechanismError(f"modes takes a whole number up to {MOST}, not {count!r}")
+            raise MechanismError(f"modes takes a whole number up to {MOST}, not {short(count)}")
         return shape
     if not isinstance(shape, (tuple, list)) or not shape:
-        raise MechanismError(f"shape takes a name ({', '.join(NAMED)}) or a list of functions, not {shape!r}")
-    return tuple(polynomial(f, "shape") if callable(f) else tuple(number(x, "shape") for x in f) for f in shape)
+        raise MechanismError(f"shape takes a name ({', '.join(NAMED)}) or a list of functions, not {short(shape)}")
+    return tuple(polynomial(f, "shape") if callable(f) else _coefficients(f) for f in shape)
+
+
+def _coefficients(given: Any) -> Coefficients:
+    if not isinstance(given, (tuple, list, np.ndarray)) or np.ndim(given) != 1:
+        raise MechanismError(f"shape: {short(given)} is neither a function nor a row of coefficients")
+    return tuple(number(x, "shape") for x in given)
 
 
 # ---- sections -------------------------------------------------------------------------------------------------
@@ -240,7 +248,7 @@ class Section(JointKind, metaclass=_Bending):
     def moves(self, p):
         """A shift, and turns about z and y."""
         eta, *turns = self._parts(p)
-        back = 0.5 * dot(eta, matrix(self.short) @ eta)
+        back = 0.5 * dot(eta, times(matrix(self.short), eta))
         place = (self.x - back, *(dot(self._along(self.shapes, k), eta) for k in (0, 1)))
         return *shift_of(array(place)), *(turn for turn in turns if not is_zero(turn.s))
 
@@ -248,12 +256,12 @@ class Section(JointKind, metaclass=_Bending):
         """Spin by slopes, velocity by shapes and foreshortening."""
         eta, _, about_y = self._parts(p)
         z = about_y.along(array((0.0, 0.0, 1.0)))
-        back = matrix(self.short) @ eta
+        back = times(matrix(self.short), eta)
         moves = self.moves(p)
         spins, velocities = [], []
-        for k, f, slope, short in zip(self.plane, self.shapes, self.slopes, back, strict=True):
+        for k, f, slope, nearer in zip(self.plane, self.shapes, self.slopes, back, strict=True):
             spins.append(array((0.0, -slope, 0.0)) if k else scaled(slope, z))
-            velocities.append(spin_along(moves, array((-short, 0.0, f) if k else (-short, f, 0.0))))
+            velocities.append(spin_along(moves, array((-nearer, 0.0, f) if k else (-nearer, f, 0.0))))
         return matrix(spins).T, matrix(velocities).T
 
     def bias(self, p, v):
@@ -262,8 +270,8 @@ class Section(JointKind, metaclass=_Bending):
         rates = dot(self._along(self.slopes, 0), v), -dot(self._along(self.slopes, 1), v)
         spin = scaled(rates[0] * rates[1], array((-about_y.c, 0.0, -about_y.s)))
         angular, linear = self.subspace(p)
-        grown = array((-dot(v, matrix(self.short) @ v), 0.0, 0.0))
-        return spin, spin_along(self.moves(p), grown) - cross(angular @ v, linear @ v)
+        grown = array((-dot(v, times(matrix(self.short), v)), 0.0, 0.0))
+        return spin, spin_along(self.moves(p), grown) - cross(times(angular, v), times(linear, v))
 
     def complement(self, p):
         """Everything: a section hands on what acts on it, whatever it does to the beam."""

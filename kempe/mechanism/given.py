@@ -1,41 +1,41 @@
 """What a user gives in numbers, one, several, or one for each freedom of a joint, checked and in one form."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from kempe.errors import MechanismError
+from kempe.kinds import is_number, short
 
 
 def number(value: Any, what: str) -> float:
     """One, as a float; `what` it is, for the error."""
-    if isinstance(value, (bool, str)) or np.ndim(value):
-        raise MechanismError(f"{what}: give a number, not {value!r}")
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what}: give a number, not {value!r}") from error
+    if not is_number(value):
+        raise MechanismError(f"{what}: give a number, not {short(value)}")
+    return float(value)
 
 
-def numbers(values: Iterable[float], count: int, what: str) -> tuple[float, ...]:
+def numbers(values: Any, count: int, what: str) -> tuple[float, ...]:
     """As many as there must be, as floats; `what` they are, for the error."""
     try:
-        numbers = tuple(float(x) for x in values)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what}: give {count} numbers, not {values!r}") from error
-    if len(numbers) != count:
-        raise MechanismError(f"{what}: give {count} numbers, not {len(numbers)}")
-    return numbers
+        row = tuple(values) if np.shape(values) != () or isinstance(values, Iterator) else None
+    except (TypeError, ValueError):  # of what says that it is a row and is none
+        row = None
+    if row is None or not all(map(is_number, row)):
+        raise MechanismError(f"{what}: give {count} numbers, not {short(values)}")
+    if len(row) != count:
+        raise MechanismError(f"{what}: give {count} numbers, not {len(row)}")
+    return tuple(map(float, row))
 
 
 def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
     """xx, yy, zz, xy, xz, yz of three principal values or a symmetric matrix."""
     try:
         tensor = np.array(inertia, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"body {name!r}: inertia takes numbers, not {inertia!r}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MechanismError(f"body {name!r}: inertia takes numbers, not {short(inertia)}") from error
     if tensor.shape == (3,):
         return (*tensor.tolist(), 0.0, 0.0, 0.0)
     if tensor.shape != (3, 3):
@@ -51,23 +51,23 @@ def driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
     """For every freedom, whether it is actuated: all, none, or those named."""
     if isinstance(actuated, bool):
         return (actuated,) * len(freedoms)
-    chosen = [actuated] if isinstance(actuated, str) else list(actuated)
+    chosen = [actuated] if isinstance(actuated, str) or not isinstance(actuated, Iterable) else list(actuated)
     for freedom in chosen:
         if freedom not in freedoms:
             has = ", ".join(freedoms) if len(freedoms) > 1 else "one freedom, without a name: give actuated=True"
-            raise MechanismError(f"joint {name!r} has no freedom {freedom!r} to actuate; it has {has}")
+            raise MechanismError(f"joint {name!r} has no freedom {short(freedom)} to actuate; it has {has}")
     return tuple(freedom in chosen for freedom in freedoms)
 
 
 def per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> tuple[float, ...]:
     """One number for each freedom, from one for all, one for each, or a dict by freedom."""
     if isinstance(value, Mapping):
-        unknown = set(value) - set(freedoms)
+        unknown = [n for n in value if n not in freedoms]
         if unknown:
             raise MechanismError(
-                f"joint {name!r}: {quantity} names no freedom {min(unknown)!r}; there are {', '.join(freedoms)}"
+                f"joint {name!r}: {quantity} names no freedom {short(unknown[0])}; there are {', '.join(freedoms)}"
             )
-        return tuple(float(value.get(freedom, 0.0)) for freedom in freedoms)
+        return tuple(number(value.get(n, 0.0), f"{quantity} of joint {name!r}") for n in freedoms)
     if np.ndim(value) == 0:
         return numbers((value,), 1, f"{quantity} of joint {name!r}") * len(freedoms)
     return numbers(value, len(freedoms), f"{quantity} of joint {name!r}")
@@ -87,7 +87,7 @@ def limits_of(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float
 def _span(name: str, pair) -> tuple[float, float]:
     """Low and high; None for no limit on that side."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise MechanismError(f"joint {name!r}: limits are (low, high), with None for no limit on a side, not {pair!r}")
+        raise MechanismError(f"joint {name!r}: limits are {short(pair)}; give (low, high), None for no limit on a side")
     low, high = (edge if x is None else x for x, edge in zip(pair, (-inf, inf), strict=True))
     return numbers((low, high), 2, f"limits of joint {name!r}")  # type: ignore[return-value]
 
@@ -96,6 +96,6 @@ def switched(name: str, given) -> bool:
     """Whether a joint is switchable: it is where True is given, or "open"."""
     if not isinstance(given, bool) and given != "open":
         raise MechanismError(
-            f"joint {name!r}: switchable is {given!r}; it takes True, False, or 'open' (off at the start)"
+            f"joint {name!r}: switchable is {short(given)}; it takes True, False, or 'open' (off at the start)"
         )
     return bool(given)

@@ -285,7 +285,7 @@ class Spherical(JointKind):
 
     def random(self, rng):
         """Any rotation, all alike."""
-        return self.normalized(rng.normal(size=4))
+        return quaternions.random(rng)
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ class Free(JointKind):
 
     def rates(self, q, v):
         """Quaternion rate, and the velocity in a's axes."""
-        return np.concatenate([quaternions.rate(q[:4], v[:3]), quaternions.to_matrix(q[:4]) @ v[3:]])
+        return np.concatenate([quaternions.rate(q[:4], v[:3]), quaternions.turned(q[:4], v[3:])])
 
     def complement(self, p):
         """Nothing."""
@@ -356,7 +356,7 @@ class Free(JointKind):
         """A screw motion with constant twist in b's axes."""
         turn, slide = step[:3], step[3:]
         new = quaternions.product(q[:4], quaternions.exponential(turn))
-        moved = quaternions.to_matrix(q[:4]) @ (quaternions.screw_matrix(turn) @ slide)
+        moved = quaternions.turned(q[:4], quaternions.screwed(turn, slide))
         return self.normalized(np.concatenate([new, q[4:] + moved]))
 
     def normalized(self, q):
@@ -366,12 +366,12 @@ class Free(JointKind):
     def difference(self, start, end):
         """The screw motion between them."""
         turn = quaternions.logarithm(quaternions.product(quaternions.conjugate(start[:4]), end[:4]))
-        moved = quaternions.to_matrix(start[:4]).T @ (end[4:] - start[4:])
-        return np.concatenate([turn, np.linalg.solve(quaternions.screw_matrix(turn), moved)])
+        moved = quaternions.turned(quaternions.conjugate(start[:4]), end[4:] - start[4:])
+        return np.concatenate([turn, quaternions.unscrewed(turn, moved)])
 
     def random(self, rng):
         """Any rotation, within a metre either way."""
-        return self.normalized(np.concatenate([rng.normal(size=4), rng.uniform(-1, 1, 3)]))
+        return np.concatenate([quaternions.random(rng), rng.uniform(-1, 1, 3)])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.errors import MechanismError
+from kempe.kinds import checked
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere, Values
 from kempe.mechanism.couplings import Coupling, coupling
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
     from kempe.model import Model
     from kempe.topology.tree import Topology
 
+Row = Iterable[float]
 Numbers = float | Sequence[float]
+PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all, one for each, or by name
 PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
-OPTIONS = "actuated, limits, damping, stiffness, rest, armature, switchable"  # of joints, as users are told
+OPTIONS = "actuated, limits, damping, stiffness, rest, armature, drawn, switchable"  # of joints, as users are told
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class Joint:
     """A joint between two markers. Everything per freedom is a tuple with one entry for each.
 
     switchable: whether it can be switched on and off while the mechanism moves; on: whether it is on at the start.
+    drawn: the coordinates at which the mechanism is drawn, where its states begin; all zero where there is none.
     """
 
     name: str
@@ -50,6 +55,7 @@ class Joint:
     pitch: float | None = None
     switchable: bool = False
     on: bool = True
+    drawn: tuple[float, ...] = ()
 
     def kind(self, value: Values) -> JointKind:
         """Its kind, with parameters put in."""
@@ -74,12 +80,13 @@ class Joint:
 
     def frame(self, marker: Marker, value: Values) -> Moves:
         """From the body's frame, or a beam's section, to the joint's frame on it, canonical axes along the joint's."""
-        return *shift_of(marker.offset(value)), *turns_of(marker.rotation @ alignment(self.type, self.axes))
+        return *shift_of(marker.offset(value)), *turns_of(times(marker.rotation, alignment(self.type, self.axes)))
 
     def __str__(self) -> str:
         return f"{self.type.name} {self.name} ({self.a} - {self.b})"
 
 
+@checked(MechanismError)
 class Mechanism:
     """Bodies, joints and loads. SI units and radians; gravity is (0, 0, -9.81) unless said otherwise."""
 
@@ -141,35 +148,40 @@ class Mechanism:
 
     def solid(self, name: str, solid: Solid | None = None) -> Body:
         """A body that is one solid of any kind, or none yet; more can be added to it."""
-        body = Body(self, str(name), [] if solid is None else [Part("", solid)])
+        body = Body(self, name, [] if solid is None else [Part("", solid)])
         body.at(0.0, 0.0, 0.0, name="origin")
         self.bodies.append(body)
         return body
 
     # ---- joints ----------------------------------------------------------------------------------------
 
-    def revolute(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+    def revolute(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
         """A hinge: q turns b relative to a about `axis` (in a's axes). At q = 0 the marker frames coincide.
 
         Options of every joint: actuated (True, or the names of driven freedoms), limits (low, high), damping,
-        stiffness, rest, armature; for joints of several freedoms a number for all or one for each. Or switchable: True
-        for a joint that can be switched off and on while the mechanism moves, "open" for one that is off at the start.
+        stiffness, rest, armature; for joints of several freedoms a number for all or one for each. drawn: where it
+        stands as the mechanism is drawn, if not at zero: states begin there. Or switchable: True for a joint that can
+        be switched off and on while the mechanism moves, "open" for one that is off at the start.
         """
         return self.joint("revolute", name, a, b, (axis,), **options)
 
-    def prismatic(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+    def prismatic(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
         """A slider along `axis`."""
         return self.joint("prismatic", name, a, b, (axis,), **options)
 
-    def helical(self, name: str, a: Marker, b: Marker, pitch: float, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+    def helical(
+        self, name: str, a: Marker, b: Marker, pitch: float, axis: Iterable[float] = (0.0, 0.0, 1.0), **options
+    ) -> Joint:
         """A screw about `axis`, `pitch` metres per radian."""
         return self.joint("helical", name, a, b, (axis,), pitch=pitch, **options)
 
-    def cylindrical(self, name: str, a: Marker, b: Marker, axis=(0.0, 0.0, 1.0), **options) -> Joint:
+    def cylindrical(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
         """Turns about `axis` and slides along it: [angle, slide]."""
         return self.joint("cylindrical", name, a, b, (axis,), **options)
 
-    def universal(self, name: str, a: Marker, b: Marker, axes=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), **options) -> Joint:
+    def universal(
+        self, name: str, a: Marker, b: Marker, axes: Iterable = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), **options
+    ) -> Joint:
         """Turns about the first axis, which a carries, then about the second, which b carries."""
         return self.joint("universal", name, a, b, tuple(axes), **options)
 
@@ -177,7 +189,7 @@ class Mechanism:
         """A ball joint: q a quaternion w, x, y, z; v the angular velocity in b's axes."""
         return self.joint("spherical", name, a, b, (), **options)
 
-    def planar(self, name: str, a: Marker, b: Marker, normal=(0.0, 0.0, 1.0), **options) -> Joint:
+    def planar(self, name: str, a: Marker, b: Marker, normal: Row = (0.0, 0.0, 1.0), **options) -> Joint:
         """Slides across `normal` and turns about it: [x, y, angle]."""
         return self.joint("planar", name, a, b, (normal,), **options)
 
@@ -197,12 +209,13 @@ class Mechanism:
         b: Marker,
         axes: Iterable = (),
         *,
-        actuated: bool | Iterable[str] = False,
+        actuated: bool | str | Iterable[str] = False,
         limits: Any = None,
-        damping: Numbers = 0.0,
-        stiffness: Numbers = 0.0,
-        rest: Numbers = 0.0,
-        armature: Numbers = 0.0,
+        damping: PerFreedom = 0.0,
+        stiffness: PerFreedom = 0.0,
+        rest: PerFreedom = 0.0,
+        armature: PerFreedom = 0.0,
+        drawn: PerFreedom = 0.0,
         pitch: float | None = None,
         switchable: bool | str = False,
         **unknown,
@@ -212,13 +225,12 @@ class Mechanism:
             raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {OPTIONS}")
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
-        _markers(f"joint {name!r}", a, b)
         if (KINDS[kind] is Helical) != (pitch is not None):
             raise MechanismError(f"joint {name!r}: a helical joint, and no other, takes a pitch (metres per radian)")
         freedoms = KINDS[kind].v_names
         values = {"damping": damping, "stiffness": stiffness, "rest": rest, "armature": armature}
         joint = Joint(
-            str(name),
+            name,
             KINDS[kind],
             a,
             b,
@@ -229,6 +241,7 @@ class Mechanism:
             pitch=None if pitch is None else float(pitch),
             switchable=switched(name, switchable),
             on=switchable != "open",
+            drawn=where if any(where := per_freedom(name, "drawn", freedoms, drawn)) else (),
         )
         axes_taken = 2 if KINDS[kind] is Universal else 0 if kind in ("spherical", "free", "fixed") else 1
         if len(joint.axes) != axes_taken:
@@ -243,8 +256,8 @@ class Mechanism:
         b: Marker,
         stroke: Iterable[float],
         mass: Numbers = 1.0,
-        radius=None,
-        axis=None,
+        radius: float | None = None,
+        axis: Iterable[float] | None = None,
         **options,
     ) -> "Strut":
         """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
@@ -268,19 +281,26 @@ class Mechanism:
 
     # ---- loads -----------------------------------------------------------------------------------------
 
-    def spring(self, name: str, a: Marker, b: Marker, stiffness=0.0, damping=0.0, length=0.0) -> Spring:
+    def spring(
+        self, name: str, a: Marker, b: Marker, stiffness: float = 0.0, damping: float = 0.0, length: float = 0.0
+    ) -> Spring:
         """A spring and damper between two points; it pulls when longer than `length`."""
-        _markers(f"spring {name!r}", a, b)
         given = numbers((stiffness, damping, length), 3, f"stiffness, damping and length of spring {name!r}")
-        spring = Spring(str(name), a, b, *given)
+        spring = Spring(name, a, b, *given)
         self.loads.append(spring)
         return spring
 
-    def wrench(self, name: str, marker: Marker, force=(0.0, 0.0, 0.0), moment=(0.0, 0.0, 0.0), follows=False) -> Wrench:
+    def wrench(
+        self,
+        name: str,
+        marker: Marker,
+        force: Iterable[float] = (0.0, 0.0, 0.0),
+        moment: Iterable[float] = (0.0, 0.0, 0.0),
+        follows: bool = False,
+    ) -> Wrench:
         """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
         where = f"wrench {name!r}"
-        _markers(where, marker)
-        wrench = Wrench(str(name), marker, numbers(force, 3, where), numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
+        wrench = Wrench(name, marker, numbers(force, 3, where), numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
         self.loads.append(wrench)
         return wrench
 
@@ -321,8 +341,8 @@ class Mechanism:
 
         return topology(self)
 
-    def compile(self, formulation: str = "auto", parameters: Iterable[str] = (), cut: Iterable[str] = (),
-                **springs) -> "Model":  # fmt: skip
+    def compile(self, formulation: str = "auto", parameters: str | Iterable[str] = (),
+                cut: str | Iterable[str] = (), **springs) -> "Model":  # fmt: skip
         """Equations as native code; `parameters` stay inputs, everything else becomes a constant; `cut` are joints that
         shall close loops, where the choice is not to be left to Kempe.
 
@@ -352,9 +372,3 @@ class Mechanism:
         return (
             f"Mechanism({self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.loads)} loads)"
         )
-
-
-def _markers(where: str, *markers) -> None:
-    for marker in markers:
-        if not isinstance(marker, Marker):
-            raise MechanismError(f"{where}: give markers, such as crank.end or m.ground.at(1, 0), not {marker!r}")

@@ -8,11 +8,12 @@ are exact, any smooth function can be a shape, and a file can hold it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import cos, cosh, exp, pi, sin, sinh
+from math import pi
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 
+from kempe.arithmetic.angles import cos, exp, sin
 from kempe.errors import MechanismError
 
 Coefficients = tuple[float, ...]  # of Chebyshev polynomials on 0..1, the constant first
@@ -25,10 +26,9 @@ ALONG = ("y", "z")  # the directions a beam bends in, beside its own x
 
 def polynomial(function: Callable, where: str) -> Coefficients:
     """A function on 0..1 as the polynomial that meets it."""
-    each = np.vectorize(function, otypes=[float])
     for degree in DEGREES:
         try:
-            found = Chebyshev.interpolate(each, degree, domain=[0.0, 1.0]).coef
+            found = _interpolated(function, degree)
         except (TypeError, ValueError) as error:
             raise MechanismError(f"{where}: a shape takes a number from 0 to 1, and gives one: {error}") from error
         size = np.abs(found).max()
@@ -40,12 +40,31 @@ def polynomial(function: Callable, where: str) -> Coefficients:
     raise MechanismError(f"{where}: a shape is not smooth enough; give a function with derivatives of all orders")
 
 
+def _interpolated(function: Callable, degree: int) -> np.ndarray:
+    """Coefficients of the polynomial that meets a function at Chebyshev's points."""
+    count = degree + 1
+    turns = [pi * (k + 0.5) / count for k in range(count)]
+    values = [float(function(0.5 + 0.5 * cos(turn))) for turn in turns]
+    found = [sum(x * cos(n * turn) for x, turn in zip(values, turns, strict=True)) for n in range(count)]
+    return np.array([found[0], *(2.0 * x for x in found[1:])]) / count
+
+
 # ---- shapes by name -----------------------------------------------------------------------------------------
 
 
 def _pinned(number: int) -> Callable[[float], float]:
     """Half waves (paper 5, eq. 45, with l2 in both sines): 1 in the middle of the first."""
     return lambda s: sin(number * pi * s)
+
+
+def cosh(x: float) -> float:
+    """Of an argument that is not small."""
+    return 0.5 * (exp(x) + exp(-x))
+
+
+def sinh(x: float) -> float:
+    """Of an argument that is not small."""
+    return 0.5 * (exp(x) - exp(-x))
 
 
 def _cantilever(number: int) -> Callable[[float], float]:
@@ -123,25 +142,35 @@ def integrals(shapes: tuple[tuple[Coefficients, ...], ...]) -> Integrals:
     """Of the shapes along y, and along z."""
     plane = tuple(k for k, own in enumerate(shapes) for _ in own)
     f = tuple(Chebyshev(c, domain=[0.0, 1.0]) for own in shapes for c in own)
-    s = Chebyshev.fit([0.0, 1.0], [0.0, 1.0], 1, domain=[0.0, 1.0])
+    s = Chebyshev([0.5, 0.5], domain=[0.0, 1.0])
     size = len(f)
     overlap, curvature, shortened, sunk = (np.zeros((size, size)) for _ in range(4))
     shortening = {}
     for i in range(size):
         for j in range(i + 1):
-            overlap[i, j] = overlap[j, i] = _over(f[i] * f[j])
+            overlap[i, j] = overlap[j, i] = _over(_product(f[i], f[j]))
             if plane[i] == plane[j]:
-                bent = f[i].deriv(2) * f[j].deriv(2)
+                bent = _product(f[i].deriv(2), f[j].deriv(2))
                 curvature[i, j] = curvature[j, i] = _over(bent)
-                short = (f[i].deriv() * f[j].deriv()).integ(lbnd=0.0)
+                short = _product(f[i].deriv(), f[j].deriv()).integ(lbnd=0.0)
                 shortening[i, j] = shortening[j, i] = short
                 shortened[i, j] = shortened[j, i] = _over(short)
-                sunk[i, j] = sunk[j, i] = _over(s * short)
-    whole, lever = np.array([_over(x) for x in f]), np.array([_over(s * x) for x in f])
+                sunk[i, j] = sunk[j, i] = _over(_product(s, short))
+    whole, lever = np.array([_over(x) for x in f]), np.array([_over(_product(s, x)) for x in f])
     for vector in (whole, lever):
         vector[np.abs(vector) < TINY] = 0.0
     clean = _clean(overlap), _clean(curvature)
     return Integrals(plane, f, whole, lever, *clean, shortening, _clean(shortened), _clean(sunk))
+
+
+def _product(f: Chebyshev, g: Chebyshev) -> Chebyshev:
+    """By T_i T_j = (T_(i+j) + T_|i-j|) / 2; NumPy's own product goes through a BLAS."""
+    found = np.zeros(len(f.coef) + len(g.coef) - 1)
+    places = np.arange(len(g.coef))
+    for i, c in enumerate(f.coef):
+        found[i + places] += 0.5 * c * g.coef
+        np.add.at(found, np.abs(i - places), 0.5 * c * g.coef)
+    return Chebyshev(found, domain=[0.0, 1.0])
 
 
 def _over(polynomial: Chebyshev) -> float:

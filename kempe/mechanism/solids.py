@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.errors import MechanismError
+from kempe.kinds import short
 from kempe.mechanism.bodies import (
     Box,
     Cylinder,
@@ -15,6 +16,7 @@ from kempe.mechanism.bodies import (
     Rod,
     Solid,
     Sphere,
+    Values,
     tensor_matrix,
 )
 from kempe.mechanism.given import numbers
@@ -29,7 +31,7 @@ class Ellipsoid(Solid):
     mass: float
     kind = "ellipsoid"
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """For half axes a, b, c: I_x = m (b^2 + c^2) / 5, and so on round."""
         x, y, z = (value(f"size.{n}") * value(f"size.{n}") for n in "xyz")
         share = value("mass") / 20
@@ -51,14 +53,14 @@ class MeshFile(Solid):
 
     def __post_init__(self):
         if not isinstance(self.file, str) or not self.file:
-            raise MechanismError(f"file of a mesh: give a path, not {self.file!r}")
+            raise MechanismError(f"file of a mesh: give a path, not {short(self.file)}")
         object.__setattr__(self, "scale", numbers(self.scale, 3, f"scale of mesh {self.file!r}"))
 
     def parameters(self):
         """None."""
         return {}
 
-    def inertia(self, value):
+    def inertia(self, value: Values) -> RigidInertia:
         """None."""
         return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.arithmetic.sums import norm, times
 from kempe.errors import MechanismError
+from kempe.kinds import short
 from kempe.mechanism.bodies import Body, Cylinder, Marker
+from kempe.mechanism.given import numbers
 from kempe.mechanism.mechanism import Joint
 
 if TYPE_CHECKING:
@@ -30,17 +33,14 @@ class Strut:
 def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius, axis, **options: Any) -> Strut:
     """See `Mechanism.strut`."""
     where = f"strut {name!r}"
-    try:
-        shortest, longest = (float(x) for x in stroke)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{where}: stroke takes its shortest and longest length, not {stroke!r}") from error
+    shortest, longest = numbers(stroke, 2, f"{where}: stroke, its shortest and longest length")
     if not 0 < shortest < longest:
         raise MechanismError(f"{where}: its lengths {shortest:g} and {longest:g} must be positive and rising")
-    masses = (0.7 * mass, 0.3 * mass) if np.ndim(mass) == 0 else tuple(float(x) for x in mass)
-    if len(masses) != 2 or not all(x >= 0 for x in masses):
+    masses = (0.7 * mass, 0.3 * mass) if np.ndim(mass) == 0 else numbers(mass, 2, f"{where}: mass, of barrel and rod")
+    if not all(x >= 0 for x in masses):
         raise MechanismError(
             f"{where}: mass takes a number, or those of barrel and rod, that are not negative (0: a pure force); not "
-            f"{mass!r}"
+            f"{short(mass)}"
         )
     radius = shortest / 20 if radius is None else float(radius)
     barrel, rod = m.solid(f"{name} barrel"), m.solid(f"{name} rod")
@@ -52,7 +52,7 @@ def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius,
         foot = m.universal(f"{name} foot", a, barrel.at(0, 0, 0))
         head = m.spherical(f"{name} head", rod.at(0, 0, 0), b)
     else:
-        turned = _across(np.asarray(axis, dtype=float), where)
+        turned = _across(np.array(numbers(axis, 3, f"{where}: axis")), where)
         foot = m.revolute(f"{name} foot", a, barrel.at(0, 0, 0, rotation=turned), axis=axis)
         head = m.revolute(f"{name} head", rod.at(0, 0, 0, rotation=turned), b, axis=axis)
     given = {"actuated": True, "limits": (shortest, longest), **options}
@@ -62,11 +62,11 @@ def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius,
 
 def _across(axis: np.ndarray, where: str) -> np.ndarray:
     """A marker's axes on a body whose z lies across an axis: at angle zero the strut points across it."""
-    if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
+    if axis.shape != (3,) or not norm(axis) > 0:
         raise MechanismError(f"{where}: axis takes a direction such as (0, 0, 1), not {axis!r}")
-    y = axis / np.linalg.norm(axis)
+    y = axis / norm(axis)
     first = np.eye(3)[int(np.abs(y).argmin())]
-    z = first - y * (y @ first)
-    z /= np.linalg.norm(z)
+    z = first - y * times(y, first)
+    z /= norm(z)
     body = np.column_stack([np.cross(y, z), y, z])  # the body's axes in those of marker a
     return body.T

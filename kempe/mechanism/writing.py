@@ -85,7 +85,7 @@ def _written_joint(joint: Joint) -> dict:
         out["actuated"] = True if all(joint.actuated) else named
     if any(limit is not None for limit in joint.limits):
         out["limits"] = joint.limits
-    out |= {n: getattr(joint, n) for n in PER_FREEDOM if any(getattr(joint, n))}
+    out |= {n: getattr(joint, n) for n in (*PER_FREEDOM, "drawn") if any(getattr(joint, n))}
     if joint.switchable:
         out["switchable"] = True if joint.on else "open"
     return out | ({"pitch": joint.pitch} if joint.pitch is not None else {})

@@ -1,5 +1,7 @@
 """Long recursions as repeated blocks: forward and inverse dynamics of trees, and of loops by subsystems."""
 
+from functools import partial
+
 import casadi as ca
 import numpy as np
 
@@ -104,13 +106,15 @@ def driven(equations: Equations, fitness: Program, residual: Program, slip: Prog
     fits = np.concatenate([found.fit.ravel(), run.call(fitness, q)[0].ravel()])
     shapes = {"vdot": nv, "fits": 2, "phi": gaps[0].size, "slip": gaps[1].size, "v": nv}
     run.output("vdot", found.vdot)
-    run.output("told", run.call(trace(_told, shapes, name="told"), found.vdot, fits, *gaps, v)[0])
+    told = trace(partial(_told, equations), shapes, name="told")
+    run.output("told", run.call(told, found.vdot, fits, *gaps, v)[0])
     return run.program()
 
 
-def _told(vdot: ca.SX, fits: ca.SX, phi: ca.SX, slip: ca.SX, v: ca.SX) -> dict[str, ca.SX]:
+def _told(equations: Equations, vdot: ca.SX, fits: ca.SX, phi: ca.SX, slip: ca.SX, v: ca.SX) -> dict[str, ca.SX]:
     """The least fitness, and the widest gap."""
-    return {"told": ca.vertcat(least_fit(from_sx(fits), from_sx(vdot)), widest(*(from_sx(x) for x in (phi, slip, v))))}
+    gap = widest(equations, *(from_sx(x) for x in (phi, slip, v)))
+    return {"told": ca.vertcat(least_fit(from_sx(fits), from_sx(vdot)), gap)}
 
 
 def repeats(equations: Equations) -> bool:

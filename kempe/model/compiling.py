@@ -34,7 +34,7 @@ def compile_model(
     for finding in findings.warnings:
         warnings.warn(str(finding), stacklevel=3)
     source, mechanism = mechanism, deepcopy(mechanism)  # what is built on later does not change this model
-    found = topology(mechanism, cut, floating=formulation == "springs")
+    found = topology(mechanism, cut, floating=formulation == "springs", inputs=parameters)
     _suits(found, formulation)
     if formulation == "springs":
         found = Model(Equations(found, (), "partition"), source).held_by_springs(**springs)

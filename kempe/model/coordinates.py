@@ -1,13 +1,16 @@
 """Coordinates: the layout of q, v and u of a model by name, and the manifold q lives on."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked, short, text
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import JointKind
+from kempe.model.inputs import DOUBLE, reals, refuse
 from kempe.model.state import State, by_name, entry
 from kempe.topology.tree import Topology, TreeJoint
 
@@ -77,46 +80,75 @@ class Coordinates:
 
     def joint(self, name: str) -> TreeJoint:
         """Where a joint's coordinates are."""
-        if name not in self._joints:
-            raise StateError(f"{self.mechanism.name!r} has no joint {name!r}; it has {', '.join(self._joints)}")
-        return self._joints[name]
+        try:
+            return self._joints[name]
+        except (KeyError, TypeError, NotImplementedError):
+            has = f"{self.mechanism.name!r} has no joint {short(name)}; it has {', '.join(self._joints)}"
+            raise StateError(has) from None
 
     # ---- states ----------------------------------------------------------------------------------------
 
+    @checked(StateError)
     def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
-        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others at
-        zero. Quaternions are brought to length 1."""
-        q = by_name(values or {}, self.slices("q"), self.neutral(), "state")
+        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others as
+        drawn, which is at zero unless the description says otherwise, and at rest. Quaternions are brought to length
+        1."""
+        q = by_name(values or {}, self.slices("q"), self.drawn.q, "state")
         v = by_name(rates or {}, self.slices("v"), np.zeros(self.nv), "rates")
+        refuse("state", {"values": q, "rates": v}, {"values": self.q_names, "rates": self.v_names})
         q = self._each(lambda t, kind: kind.normalized(q[t.q]))
         for t in self.topology.tree:
             if not np.isfinite(q[t.q]).all():
-                raise StateError(f"state: joint {t.joint.name!r} has a zero quaternion, or numbers that are not finite")
+                raise StateError(f"state: joint {t.joint.name!r} has a zero quaternion")
         return State(self, q, v)
+
+    @property
+    def drawn(self) -> State:
+        """How the mechanism is drawn, at rest: joints at zero, or where the description says they stand; bodies that
+        float, and balls, where their markers coincide. Loops may be open there."""
+        where = self._each(lambda t, kind: np.array(t.joint.drawn) if t.joint.drawn else kind.neutral())
+        return State(self, where, np.zeros(self.nv))
 
     def neutral(self) -> np.ndarray:
         """The coordinates at which all marker frames coincide."""
         return self._each(lambda t, kind: kind.neutral())
 
+    @checked(StateError)
     def random_state(self, seed: int = 0) -> State:
         """Coordinates anywhere within a turn and a metre, velocities of about one; limits are not looked at."""
+        if seed < 0:
+            raise StateError(f"random_state: seed is {seed}; give a whole number from 0 on")
         rng = np.random.default_rng(seed)
         q = self._each(lambda t, kind: kind.random(rng))
         return State(self, q, rng.normal(size=self.nv))
 
     def integrate(self, q, step) -> np.ndarray:
         """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
-        q, step = (np.asarray(x, dtype=float) for x in (q, step))
-        out = np.empty((*np.broadcast_shapes(q.shape[:-1], step.shape[:-1]), self.nq))
+        q, step = reals(q, "integrate: q"), reals(step, "integrate: step")
+        out = self._beside("integrate", {"q": (q, self.nq), "step": (step, self.nv)}, self.nq)
         out[..., self._flat_q] = q[..., self._flat_q] + step[..., self._flat_v]
         return self._on_curved(out, lambda t, kind, q, step: (t.q, kind.integrate(q[t.q], step[t.v])), q, step)
 
     def difference(self, start, end) -> np.ndarray:
         """The constant velocity that leads from start to end in unit time; one state or many."""
-        start, end = (np.asarray(x, dtype=float) for x in (start, end))
-        out = np.empty((*np.broadcast_shapes(start.shape[:-1], end.shape[:-1]), self.nv))
+        start, end = reals(start, "difference: start"), reals(end, "difference: end")
+        out = self._beside("difference", {"start": (start, self.nq), "end": (end, self.nq)}, self.nv)
         out[..., self._flat_v] = end[..., self._flat_q] - start[..., self._flat_q]
         return self._on_curved(out, lambda t, kind, a, b: (t.v, kind.difference(a[t.q], b[t.q])), start, end)
+
+    def _beside(self, where: str, given: Mapping[str, tuple[np.ndarray, int]], width: int) -> np.ndarray:
+        """Room for as many rows as two arrays of states have; raises where they do not fit."""
+        (first, many), (second, more) = given.values()
+        if first.shape[-1:] == (many,) and second.shape[-1:] == (more,):
+            if first.ndim == second.ndim == 1:
+                return np.empty(width)
+            with suppress(ValueError):
+                return np.empty((*np.broadcast_shapes(first.shape[:-1], second.shape[:-1]), width))
+        (one, _), (other, _) = given.items()
+        raise StateError(
+            f"{where}: {one} has shape {first.shape} and {other} {second.shape}; give ({many},) and ({more},), or rows "
+            "of them"
+        )
 
     def _on_curved(self, out: np.ndarray, function, *arrays) -> np.ndarray:
         """Fills in the entries of joints whose coordinates do not change as their velocities say, state by state."""
@@ -134,16 +166,19 @@ class Coordinates:
 
     def slices(self, which: str) -> dict[str, slice]:
         """Where each joint's entries are in q or v, and each single one by its full name."""
+        if not isinstance(which, str) or which not in ("q", "v"):
+            raise StateError(f"slices: which is {short(which)}; give 'q' or 'v'")
         names = self.q_names if which == "q" else self.v_names
         single = {name: slice(k, k + 1) for k, name in enumerate(names)}
         return single | {name: getattr(t, which) for name, t in self._joints.items()}
 
+    @checked(StateError)
     def poses(self, names: Sequence[str], what: str = "motion") -> dict[str, list[int]]:
         """Of named single coordinates ("root[0]", or "root.w"), those of balls and free joints of the tree: by joint,
         where its coordinates are among the names. Their rates are no velocities, so a joint has all of them or none."""
         found: dict[str, dict[int, int]] = {}
         for number, name in enumerate(names):
-            joint, k = entry(name)
+            joint, k = entry(text(name, f"{what}: a name", StateError))
             if joint not in self._joints and name in self.q_names:
                 at = self.q_names.index(name)
                 joint = next(n for n, t in self._joints.items() if t.q.start <= at < t.q.stop)
@@ -164,8 +199,11 @@ class Coordinates:
         mechanism's own where nothing is given."""
         if values is None or isinstance(values, Mapping):
             slices = {path: slice(k, k + 1) for k, path in enumerate(self.p_names)}
-            return by_name(values or {}, slices, self.p, "p")
-        given = np.array(values, dtype=float)
+            found = by_name(values or {}, slices, self.p, "p")
+            refuse("parameters", {"p": found}, {"p": self.p_names})
+            return found
+        given = np.array(reals(values, "p"))
+        refuse("parameters", {"p": given}, {"p": self.p_names})
         if given.shape != self.p.shape:
             takes = f"{len(self.p)} numbers ({', '.join(self.p_names)})" if len(self.p) else "none"
             raise StateError(f"p has shape {given.shape}; it takes {takes}")
@@ -173,6 +211,8 @@ class Coordinates:
 
     def efforts(self, values: Mapping) -> np.ndarray:
         """Efforts of the actuated freedoms (nu) by joint name; joints left out get none."""
+        if not isinstance(values, Mapping):
+            raise StateError(f"efforts: values is {short(values)}; give a dict by joint name")
         known = {name: value for name, value in values.items() if name not in self.cut}
         full = by_name(known, self.slices("v"), np.zeros(self.nv), "tau")
         idle = [name for name in values if name in self.cut]  # no joint with an actuator is cut
@@ -185,13 +225,13 @@ class Coordinates:
         """Efforts along all freedoms, from those of the actuated ones."""
         if tau is None:
             return np.zeros(self.nv)
-        if type(tau) is np.ndarray and tau.shape == (self.nu,):  # the common case, kept short
+        if type(tau) is np.ndarray and tau.dtype is DOUBLE and tau.shape == (self.nu,):  # the common case, kept short
             full = np.zeros(self.nv)
             full[self.driven] = tau
             return full
-        if self.fully_driven and not isinstance(tau, Mapping):
-            return tau
-        given = self.efforts(tau) if isinstance(tau, Mapping) else np.asarray(tau, dtype=float)
+        given = self.efforts(tau) if isinstance(tau, Mapping) else reals(tau, "tau")
+        if self.fully_driven:
+            return given
         if given.shape[-1:] != (self.nu,):
             takes = f"{self.nu} entries ({', '.join(self.u_names)})" if self.nu else "none: no joint has actuated=True"
             raise StateError(f"tau has shape {given.shape}; it takes {takes}")

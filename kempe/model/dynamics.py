@@ -1,14 +1,17 @@
 """What a model knows of its dynamics: forward and inverse, inertia, energies, reactions; of trees and closed loops."""
 
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from kempe.dynamics.closed import FIT, OPEN
-from kempe.errors import StateError
+from kempe.errors import Singular, StateError
+from kempe.kinds import checked, short
+from kempe.model.inputs import all_finite, look, real
 from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from kempe.analyze.parallel import Parallel
     from kempe.analyze.reactions import Reactions
     from kempe.analyze.subsystems import Inverse
+    from kempe.analyze.supports import Support
     from kempe.control.motion import Motion
     from kempe.dynamics.choose import Decision
     from kempe.dynamics.partition import Choice
@@ -63,7 +67,7 @@ class Dynamics(Loops, ABC):
         N_d, the twists of all bodies of all legs per unit of the actuated rates. Of a model compiled with `denoc`."""
         from kempe.analyze.denoc import matrices
 
-        return matrices(self, np.asarray(q, dtype=float))  # type: ignore[arg-type]
+        return matrices(self, *self._looked_at("denoc", q=q))  # type: ignore[arg-type]
 
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True, out: np.ndarray | None = None) -> np.ndarray:
         """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.
@@ -77,10 +81,19 @@ class Dynamics(Loops, ABC):
             found = np.empty(self.nv)
             if self._at_once(found, q, v, tau, check):
                 return found
+        q, v, tau = real("forward_dynamics", q=q, v=v, tau=tau)
         tau = self.spread(tau)
         if not self._constrained:
-            return self.call("forward_dynamics", q, v, tau, p=p)
-        return self._closed_forward(self, q, v, tau, p, check)
+            found = self.call("forward_dynamics", q, v, tau, p=p)
+        else:
+            found = self._closed_forward(self, q, v, tau, p, check)
+        if not all_finite(found):
+            look(self, "forward_dynamics", q=q, v=v, tau=tau, p=p)
+            raise Singular(
+                f"accelerations of {self.mechanism.name!r} are not finite here: numbers are too large, or something "
+                "moves against no inertia"
+            )
+        return found
 
     @cached_property
     def _closed_forward(self) -> Callable[..., np.ndarray]:
@@ -95,11 +108,11 @@ class Dynamics(Loops, ABC):
             if self._at_once(out, q, v, tau, check):
                 return out
             for name, given in (("q", q), ("v", v), ("tau", tau)):
-                if given is not None and np.shares_memory(out, given):  # it may be lost, and has to be worked on again
+                if isinstance(given, np.ndarray) and np.shares_memory(out, given):  # lost, though it is needed again
                     raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
         vdot = self.forward_dynamics(q, v, tau, p, check)
         if not isinstance(out, np.ndarray) or out.shape != vdot.shape or out.dtype.kind != "f":
-            has = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
+            has = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else short(out)
             raise StateError(f"forward_dynamics: out is {has}; it takes an array of floats of shape {vdot.shape}")
         if not out.flags.writeable:
             raise StateError("forward_dynamics: out is read-only; give an array that can be written to")
@@ -114,11 +127,12 @@ class Dynamics(Loops, ABC):
             return False
         tau = np.zeros(self.nu) if tau is None else tau
         if not closed:
-            return enter(q, v, tau if self.fully_driven else self.spread(tau), *rest, out) == 0
+            done = enter(q, v, tau if self.fully_driven else self.spread(tau), *rest, out) == 0
+            return done and isfinite(sum(out.tolist()))
         if enter(q, v, tau, *rest, out, told := np.empty(2)) != 0:
             return False
         fit, opening = told.tolist()
-        return fit > FIT and (opening <= OPEN or not check)
+        return fit > FIT and (opening <= OPEN or not check) and isfinite(sum(out.tolist()))
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""
@@ -133,7 +147,7 @@ class Dynamics(Loops, ABC):
         the tree, where there are loops, with nothing at the joints that close them."""
         if isinstance(a, dict):
             a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
-        return self.call("generalized_forces", q, v, a, p=p)
+        return self._asked("generalized_forces", p, q=q, v=v, a=a)
 
     @overload
     def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None, weights=None,
@@ -156,6 +170,9 @@ class Dynamics(Loops, ABC):
             from kempe.simulate.prescribed import prescribed
 
             return prescribed(self, q, start, output, p, weights, bounds)  # type: ignore[arg-type]
+        if a is None:
+            raise StateError("inverse_dynamics: accelerations a are missing; give q, v and a, or a motion alone")
+        q, v, a = self._looked_at("inverse_dynamics", p, q=q, v=v, a=a)
         if self.topology.closed:
             from kempe.analyze.closed import inverse
 
@@ -165,19 +182,22 @@ class Dynamics(Loops, ABC):
         if self.fully_driven:
             return full
         idle = np.setdiff1d(np.arange(self.nv), self.driven)
-        needed = np.abs(full[..., idle]).reshape(-1, len(idle)).max(axis=0, initial=0.0)
-        scale = max(np.abs(full).max(initial=0.0), np.abs(self.bias(q, v, p)).max(initial=0.0))
+        steps = self.equations.steps  # type: ignore[attr-defined]  (moments, and forces times the mechanism's size)
+        needed = np.abs(full * steps)[..., idle].reshape(-1, len(idle)).max(axis=0, initial=0.0)
+        scale = max(np.abs(x * steps).max(initial=0.0) for x in (full, self.bias(q, v, p)))
         if (needed > PASSIVE * scale).any():
             k = int(needed.argmax())
             raise StateError(
-                f"these accelerations would need an effort of {needed[k]:.3g} along {self.v_names[idle[k]]}, which is "
+                f"these accelerations would need an effort of {needed[k] / steps[idle[k]]:.3g} along "
+                f"{self.v_names[idle[k]]}, which is "
                 "not actuated; generalized_forces gives what every freedom would need"
             )
         return full[..., self.driven]
 
-    def synthesize(self, motion: "Motion", *, start: State | None = None, output=0.01, supports=(), support: str = "qp",
-                   weights=None, bounds=None, forces: float = 1.0, residual: float | None = None,
-                   p=None) -> "Synthesis":  # fmt: skip
+    @checked(StateError)
+    def synthesize(self, motion: "Motion", *, start: State | None = None, output=0.01,
+                   supports: "Support | Iterable[Support]" = (), support: str = "qp", weights=None, bounds=None,
+                   forces: float = 1.0, residual: float | None = None, p=None) -> "Synthesis":  # fmt: skip
         """What a recorded or key-framed motion takes where not all freedoms are actuated, as of a figure that floats:
         efforts, forces of supports, and the residual wrench on its root that nothing can make. The motion is brought
         onto the loops with the least change; `docs/synthesis.md` has it all.
@@ -207,6 +227,7 @@ class Dynamics(Loops, ABC):
         a as for `inverse_dynamics`."""
         from kempe.analyze.subsystems import inverse_by_subsystems
 
+        q, v, a = self._looked_at("inverse_by_subsystems", p, q=q, v=v, a=a)
         return inverse_by_subsystems(self, q, v, a, p)  # type: ignore[arg-type]
 
     def held_by_springs(self, **springs) -> "Topology":
@@ -216,6 +237,7 @@ class Dynamics(Loops, ABC):
 
         return held_by_springs(self, **springs)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def tune_stiffness(self, error: float, state: State | None = None, duration: float = 1.0, torque=None,
                        tolerance: float = 1e-9) -> "Tuning":  # fmt: skip
         """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all that
@@ -240,6 +262,7 @@ class Dynamics(Loops, ABC):
         """
         from kempe.analyze.reactions import reactions
 
+        q, v, tau, a = self._looked_at("reactions", p, q=q, v=v, tau=tau, a=a)
         return reactions(self, q, v, self.spread(tau), a, p)  # type: ignore[arg-type]
 
     def multipliers(self, q, v, tau=None, a=None, p=None) -> dict[str, np.ndarray]:
@@ -247,15 +270,16 @@ class Dynamics(Loops, ABC):
         order), forces times the mechanism's size; the least set where constraints are redundant."""
         from kempe.analyze.closed import multipliers
 
+        q, v, tau, a = self._looked_at("multipliers", p, q=q, v=v, tau=tau, a=a)
         return multipliers(self, q, v, self.spread(tau), a, p)  # type: ignore[arg-type]
 
     def mass_matrix(self, q, p=None) -> np.ndarray:
         """The generalized inertia matrix (nv, nv), of the tree."""
-        return self.call("mass_matrix", q, p=p)
+        return self._asked("mass_matrix", p, q=q)
 
     def pivots(self, q, p=None) -> np.ndarray:
         """What the elimination divides by, for every freedom (nv); one is zero where the inertia matrix is singular."""
-        return self.call("pivots", q, p=p)
+        return self._asked("pivots", p, q=q)
 
     def bias(self, q, v, p=None) -> np.ndarray:
         """Generalized forces at zero acceleration: gravity, velocity terms, springs, dampers and loads."""
@@ -263,32 +287,33 @@ class Dynamics(Loops, ABC):
 
     def energy(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy."""
-        return self.call("energy", q, v, p=p)
+        return self._asked("energy", p, q=q, v=v)
 
     def energy_rate(self, q, v, a, p=None) -> np.ndarray:
         """How fast kinetic and potential energy together grow."""
-        return self.call("energy_rate", q, v, a, p=p)
+        return self._asked("energy_rate", p, q=q, v=v, a=a)
 
     def passive_power(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Power of dampers (never positive), and of wrenches."""
-        return self.call("passive_power", q, v, p=p)
+        return self._asked("passive_power", p, q=q, v=v)
 
     def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Angular momentum about the world's origin, and linear momentum."""
-        return self.call("momentum", q, v, p=p)
+        return self._asked("momentum", p, q=q, v=v)
 
     def center_of_mass(self, q, p=None) -> np.ndarray:
         """Of all bodies together."""
-        return self.call("center_of_mass", q, p=p)
+        return self._asked("center_of_mass", p, q=q)
 
     def rates(self, q, v, p=None) -> np.ndarray:
         """dq/dt."""
-        return self.call("rates", q, v, p=p)
+        return self._asked("rates", p, q=q, v=v)
 
     def motion_rates(self, q, v, a, p=None) -> tuple[np.ndarray, np.ndarray]:
         """dq/dt and its derivative, for accelerations a."""
-        return self.call("motion_rates", q, v, a, p=p)
+        return self._asked("motion_rates", p, q=q, v=v, a=a)
 
+    @checked(StateError)
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None, check: bool = True) -> tuple[np.ndarray, ...]:
         """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
         the parameters, if any are inputs.
@@ -296,6 +321,7 @@ class Dynamics(Loops, ABC):
         With loops, what matters are changes that keep them closed, J dq = 0 for one: there they are unique. A parameter
         that moves a joint on its body opens loops unless q follows it. check: as for `forward_dynamics`.
         """
+        q, v, tau = self._looked_at("forward_dynamics_derivatives", p, q=q, v=v, tau=tau)
         if not self.topology.constrained:
             by_q, by_v, by_tau, *by_p = self.call("forward_dynamics_derivatives", q, v, self.spread(tau), p=p)
             return by_q, by_v, by_tau[..., self.driven], *by_p
@@ -303,10 +329,12 @@ class Dynamics(Loops, ABC):
 
         return forward(self, q, v, self.spread(tau), p, check)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def inverse_dynamics_derivatives(self, q, v, a, p=None, *, weights=None, check: bool = True):
         """Of the efforts of the actuated freedoms (nu rows) with respect to a step of q, to v, to a, and to parameters
         if any. With loops, a and check are as for `inverse_dynamics`, and so are weights where there are more actuators
         than freedoms; with fewer there is no such function, and it raises."""
+        q, v, a = self._looked_at("inverse_dynamics_derivatives", p, q=q, v=v, a=a)
         if not self.topology.constrained:
             return tuple(x[..., self.driven, :] for x in self.generalized_forces_derivatives(q, v, a, p))
         from kempe.analyze.derivatives import inverse
@@ -315,8 +343,9 @@ class Dynamics(Loops, ABC):
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
         """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
-        return self.call("generalized_forces_derivatives", q, v, a, p=p)
+        return self._asked("generalized_forces_derivatives", p, q=q, v=v, a=a)
 
+    @checked(StateError)
     def linearize(self, state: State, tau=None, outputs: Sequence[str] | str | None = None, *,
                   coordinates: Sequence[str] | None = None, hold: Sequence[str] = (),
                   p=None) -> "Linearization":  # fmt: skip
@@ -330,11 +359,13 @@ class Dynamics(Loops, ABC):
 
         return linearize(self, state, tau, outputs, coordinates, hold, p)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def modes(self, state: State, tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
         """How it swings about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
         each, those of `linearize`."""
         return self.linearize(state, tau, hold=hold, p=p).modes
 
+    @checked(StateError)
     def equilibrium(self, near: Mapping | State | None = None, tau=None, hold: Mapping | Sequence[str] = (), *,
                     stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip
         """A closed state at which nothing moves under constant efforts tau, and how stable it is.

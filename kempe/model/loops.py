@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.errors import StateError
+from kempe.kinds import checked, short
 from kempe.model import loop_blocks
 from kempe.model.coordinates import Coordinates
+from kempe.model.inputs import all_finite, fit, look, real
 from kempe.model.state import State
 
 if TYPE_CHECKING:
-    from kempe.analyze.assembly import Assembly
+    from kempe.analyze.branches import Assembly
     from kempe.analyze.closing import Closer
     from kempe.analyze.singularity import Singularity
     from kempe.analyze.workspace import Workspace
@@ -27,6 +30,27 @@ class Loops(Coordinates, ABC):
     @abstractmethod
     def call(self, kernel, *arguments, p=None) -> Any:
         """Runs a function of the model."""
+
+    def _asked(self, name: str, p, kernel=None, **given) -> Any:
+        """A function that a user calls: as `call`, of that name or a kernel, but arguments that are not finite numbers
+        are refused."""
+        numbers = real(name, **given)
+        try:
+            fine = p is None and all(map(all_finite, numbers))
+        except AttributeError:  # None, or a dict by name
+            missing = next(n for n, x in zip(given, numbers, strict=True) if not isinstance(x, np.ndarray))
+            raise StateError(f"{name}: {missing} is {short(given[missing])}; give numbers") from None
+        if not fine:
+            look(self, name, **given, p=p)
+        return self.call(name if kernel is None else kernel, *numbers, p=p)
+
+    def _looked_at(self, where: str, p=None, **given) -> list[Any]:
+        """Arguments of a function that a user calls, as arrays; what is no finite number, or does not fit, is refused
+        beforehand."""
+        look(self, where, **given, p=p)
+        found = real(where, **given)
+        fit(self, where, dict(zip(given, found, strict=True)))
+        return found
 
     @property
     @abstractmethod
@@ -54,7 +78,7 @@ class Loops(Coordinates, ABC):
     def residual(self, q, p=None) -> np.ndarray:
         """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
         divided by the mechanism's size."""
-        return self.call("residual", q, p=p)
+        return self._asked("residual", p, q=q)
 
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
         """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
@@ -102,30 +126,31 @@ class Loops(Coordinates, ABC):
 
     def loop_slip(self, q, v, p=None) -> np.ndarray:
         """J v: how fast loops open."""
-        return self.call("loop_slip", q, v, p=p)
+        return self._asked("loop_slip", p, q=q, v=v)
 
     def loop_bias(self, q, v, p=None) -> np.ndarray:
         """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
-        return self.call("loop_bias", q, v, p=p)
+        return self._asked("loop_bias", p, q=q, v=v)
 
     def loop_coordinates(self, q, p=None) -> np.ndarray:
         """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
-        return self.call("loop_coordinates", q, p=p)
+        return self._asked("loop_coordinates", p, q=q)
 
     def loop_velocities(self, q, v, p=None) -> np.ndarray:
         """Velocities of the joints that close loops, one joint after the other."""
-        return self.call("loop_velocities", q, v, p=p)
+        return self._asked("loop_velocities", p, q=q, v=v)
 
     def loop_velocity_bias(self, q, v, p=None) -> np.ndarray:
         """Accelerations of the joints that close loops, where those of the tree are zero."""
-        return self.call("loop_velocity_bias", q, v, p=p)
+        return self._asked("loop_velocity_bias", p, q=q, v=v)
 
     def loop_matrix(self, q, p=None) -> np.ndarray:
         """L: the velocities of the joints that close loops are L v."""
-        return self.call("loop_matrix", q, p=p)
+        return self._asked("loop_matrix", p, q=q)
 
+    @checked(StateError)
     def assemble(self, values: Mapping | None = None, near: Mapping | State | None = None, rates: Mapping | None = None,
-                 branch=None) -> State:  # fmt: skip
+                 branch: str | Mapping | None = None) -> State:  # fmt: skip
         """A closed state with the given values and rates, by the names of any joints, cut or not, or of places of
         bodies, such as "platform.x".
 
@@ -137,13 +162,15 @@ class Loops(Coordinates, ABC):
         found = assemble(self.exact, values or {}, near, rates or {}, branch)  # type: ignore[arg-type]
         return State(self, found.q, found.v)
 
+    @checked(StateError)
     def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
         """All ways to close the loops with the given joint values that were found from many starts, with labels."""
-        from kempe.analyze.assembly import assemblies
+        from kempe.analyze.branches import assemblies
 
         found = assemblies(self.exact, values or {}, starts)  # type: ignore[arg-type]
         return tuple(replace(each, state=State(self, each.state.q, each.state.v)) for each in found)
 
+    @checked(StateError)
     def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
         """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",
         "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; no efforts."""
@@ -151,13 +178,18 @@ class Loops(Coordinates, ABC):
 
         return kinematic(self, motion, start, output)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def singularity(self, q, output=None) -> "Singularity":
         """How near a closed state is to gaining freedoms (constraint), to moving with all actuators held (parallel,
         type II), and to an output (a joint, body or marker) that cannot move in some direction (serial, type I)."""
         from kempe.analyze.singularity import singularity
 
-        return singularity(self, np.asarray(q, dtype=float), output)  # type: ignore[arg-type]
+        (q,) = self._looked_at("singularity", q=q)
+        if q.ndim != 1:
+            raise StateError(f"singularity: q has shape {q.shape}; give one state, ({self.nq},)")
+        return singularity(self, q, output)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def workspace(self, point, start: State | Mapping | None = None, step: float | None = None, *,
                   hold: Mapping | None = None, mode: str = "all", plane: str | None = None,
                   most: int | None = None) -> "Workspace":  # fmt: skip
@@ -173,6 +205,7 @@ class Loops(Coordinates, ABC):
 
         return workspace(self, point, start, step, hold or {}, mode, plane, most)  # type: ignore[arg-type]
 
+    @checked(StateError)
     def close(self, values: Mapping, near: State, rates: Mapping | None = None, accelerations: Mapping | None = None):
         """q, v and a with loops closed on the branch of `near`, from values, rates and accelerations of joints or
         places, by Newton's method in compiled code; `closer` is the same without names, for inner loops."""
@@ -180,6 +213,7 @@ class Loops(Coordinates, ABC):
 
         return close(self, values, near, rates or {}, accelerations or {})  # type: ignore[arg-type]
 
+    @checked(StateError)
     def closer(self, names: Sequence[str], near: State) -> "Closer":
         """Compiled closing for these joints: closer(q, x, xdot, xddot) gives q, v, a and the residual left."""
         from kempe.analyze.closing import closer

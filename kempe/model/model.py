@@ -19,7 +19,8 @@ from kempe.dynamics.choose import Candidate
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.function import Function
 from kempe.dynamics.multipliers import WAYS
-from kempe.errors import StateError
+from kempe.errors import NotClosed, Singular, StateError
+from kempe.kinds import checked, short, text
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model import blocks, loop_blocks
@@ -42,6 +43,7 @@ class Model(Dynamics):
     `p_names`, and are the mechanism's own where they are not.
     """
 
+    @checked(StateError)
     def __init__(self, equations: Equations, source: Mechanism):
         """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
         super().__init__(equations.topology, equations.parameters)
@@ -91,12 +93,14 @@ class Model(Dynamics):
         are those of this one."""
         return self.structures.model(self, switched_on(self.topology, joints))
 
+    @checked(StateError)
     def with_equations(self, equations: Equations) -> "Model":
         """Of the same mechanism, by other equations."""
         return Model(equations, self._source)
 
     # ---- compiling -------------------------------------------------------------------------------------
 
+    @checked(StateError)
     def casadi(self, name: str, marker: Marker | Body | str | None = None) -> ca.Function:
         """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
         freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
@@ -143,10 +147,12 @@ class Model(Dynamics):
             return len(self.leg_scales) + self.nu
         return self.nv + (self.nv - self.dof if self.formulation in WAYS else 0)
 
+    @checked(StateError)
     def program(self, name: str) -> Program:
         """A function of this model as a program."""
         return _recalled(self._equations_of(name), name)
 
+    @checked(StateError)
     def candidate_program(self, candidate: Candidate) -> Program:
         """Forward dynamics by another formulation, as a program."""
         return _recalled(self._by(candidate), "forward_dynamics")
@@ -164,16 +170,20 @@ class Model(Dynamics):
 
     def kernel(self, name: str) -> Kernel:
         """A function of this model as native code."""
-        if name not in self._kernels:
-            self._kernels[name] = Kernel(self.program(name))
-        return self._kernels[name]
+        try:
+            return self._kernels[name]
+        except (KeyError, TypeError, NotImplementedError):
+            return self._kernels.setdefault(name, Kernel(self.program(name)))
 
     @cached_property
     def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
         """What forward dynamics of one state enters, None where one call will not do; the parameters it takes; whether
         it tells of loops."""
         closed, rest = self.topology.constrained, (self.p,) if self.p_names else ()
-        if closed and not self.tells_at_once:
+        try:
+            if closed and not self.tells_at_once:
+                return None, rest, closed
+        except (NotClosed, Singular):  # no state is known to choose equations by; one that is given will do
             return None, rest, closed
         return self.kernel("driven_dynamics" if closed else "forward_dynamics").enter, rest, closed
 
@@ -189,13 +199,14 @@ class Model(Dynamics):
 
     def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
         """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
-        marker = self._marker(marker)
+        marker, name = self._marker(marker), text(name, "marker_kernel: name", StateError)
         kernels = self._marker_kernels.setdefault(marker, {})
         if name not in kernels:
             equations, own = self.equations, self._own(marker)
-            program = recalled(
-                lambda: _traced(equations, name, equations.marker_functions(own)[name]), equations, own, name
-            )
+            functions = equations.marker_functions(own)
+            if name not in functions:
+                raise StateError(f"there is no function {name!r} of a marker; there are {', '.join(functions)}")
+            program = recalled(lambda: _traced(equations, name, functions[name]), equations, own, name)
             kernels[name] = Kernel(program)
         return kernels[name]
 
@@ -204,8 +215,15 @@ class Model(Dynamics):
             name, _, label = marker.partition(".")
             if name not in self._bodies:
                 raise StateError(f"there is no body {name!r}; there are {', '.join(self._bodies)}")
-            return getattr(self._bodies[name], label or "origin")
-        return marker.origin if isinstance(marker, Body) else marker
+            markers = self._bodies[name].markers
+            if (label or "origin") not in markers:
+                raise StateError(f"body {name!r} has no marker {label!r}; it has {', '.join(markers)}")
+            return markers[label or "origin"]
+        if isinstance(marker, Body):
+            return marker.origin
+        if not isinstance(marker, Marker):
+            raise StateError(f"marker is {short(marker)}; give a marker, a body, or a name such as 'crank.end'")
+        return marker
 
     def marker(self, marker: Marker | Body | str) -> Marker:
         """A marker, a body's origin, or what has that name, on this model's own copy of the body."""
@@ -225,6 +243,8 @@ class Model(Dynamics):
         """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
         if isinstance(kernel, str):
             kernel = self._kernels.get(kernel) or self.kernel(kernel)
+        elif not isinstance(kernel, Kernel):
+            raise StateError(f"call: kernel is {short(kernel)}; give a kernel, or the name of a function")
         if self.p_names:
             return kernel(*arguments, self.p if p is None else p)
         if p is not None:
@@ -235,41 +255,43 @@ class Model(Dynamics):
 
     def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (columns are the marker's axes in world axes) and position."""
-        return self.call(self.marker_kernel("pose", marker), q, p=p)
+        return self._asked("pose", p, self.marker_kernel("pose", marker), q=q)
 
     def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
         roll; and the matrix (6, nv) by which they change with v."""
-        return self.call(self.marker_kernel("place", marker), q, p=p)
+        return self._asked("place", p, self.marker_kernel("place", marker), q=q)
 
     def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """Second derivatives of a marker's place (6) where vdot is zero."""
-        return self.call(self.marker_kernel("place_bias", marker), q, v, p=p)
+        return self._asked("place_bias", p, self.marker_kernel("place_bias", marker), q=q, v=v)
 
     def body_poses(self, q, p=None) -> np.ndarray:
         """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
-        return self.call("body_poses", q, p=p)
+        return self._asked("body_poses", p, q=q)
 
     def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """[omega; velocity of the marker's origin] in world axes."""
-        return self.call(self.marker_kernel("twist", marker), q, v, p=p)
+        return self._asked("twist", p, self.marker_kernel("twist", marker), q=q, v=v)
 
     def acceleration(self, marker: Marker | Body | str, q, v, a, p=None) -> np.ndarray:
         """[angular acceleration; acceleration of the marker's origin] in world axes."""
-        return self.call(self.marker_kernel("acceleration", marker), q, v, a, p=p)
+        return self._asked("acceleration", p, self.marker_kernel("acceleration", marker), q=q, v=v, a=a)
 
     def jacobian(self, marker: Marker | Body | str, q, p=None) -> np.ndarray:
         """J (6, nv): twist = J v."""
-        return self.call(self.marker_kernel("jacobian", marker), q, p=p)
+        return self._asked("jacobian", p, self.marker_kernel("jacobian", marker), q=q)
 
     def jacobian_rate(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
         """dJ/dt (6, nv)."""
-        return self.call(self.marker_kernel("jacobian_rate", marker), q, v, p=p)
+        return self._asked("jacobian_rate", p, self.marker_kernel("jacobian_rate", marker), q=q, v=v)
 
     # ---- motion ----------------------------------------------------------------------------------------
 
-    def simulate(self, state: State | None = None, duration: float = 10.0, torque=None, tolerance: float = 1e-8,
-                 output=0.01, method: str = "auto", singular: str = "stop", **options) -> "Trajectory":  # fmt: skip
+    @checked(StateError)
+    def simulate(self, state: State | Mapping | None = None, duration: float = 10.0, torque=None,
+                 tolerance: float = 1e-8, output=0.01, method: str = "auto", singular: str = "stop",
+                 **options) -> "Trajectory":  # fmt: skip
         """A run from a state, as a `Trajectory`; `docs/simulation.md` has it all.
 
         torque: None, numbers (nu, or a dict by joint), a `kp.Table` over time, a law (`kp.Law`, `kp.computed_torque`,
@@ -284,6 +306,7 @@ class Model(Dynamics):
 
         return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
+    @checked(StateError)
     def stepper(self, state: State | Sequence[State] | None, dt: float, **options) -> "Stepper":
         """Fixed steps one at a time, of one mechanism or many: `sim.step(tau)`. Options: method, substeps, batch,
         torque (a law), limits, p."""
@@ -291,6 +314,7 @@ class Model(Dynamics):
 
         return Stepper(self, state, dt, **options)
 
+    @checked(StateError)
     def batch(self, threads: int | None = None) -> "Batch":
         """Many states at once, in the lanes of vector registers and on several threads, all cores where None:
         `batch.forward_dynamics(q, v, tau)`, `batch.rollout(states, dt, steps)`."""

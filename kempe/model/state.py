@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked, text
+from kempe.model.inputs import reals
 
 if TYPE_CHECKING:
     from kempe.model.coordinates import Coordinates
@@ -30,6 +32,7 @@ class State:
     v: np.ndarray
 
     def __getitem__(self, name: str):
+        name = text(name, "state[...]: its name", StateError)
         if name in self.model.cut:
             return _entries(self.model.loop_coordinates(self.q), self.model.cut[name][0])  # type: ignore[attr-defined]
         found = placed(self.model, name)
@@ -39,6 +42,7 @@ class State:
 
     def rate(self, name: str):
         """The velocity of a joint, or its velocities."""
+        name = text(name, "rate: name", StateError)
         if name in self.model.cut:
             return _entries(self.model.loop_velocities(self.q, self.v), self.model.cut[name][1])  # type: ignore[attr-defined]
         found = placed(self.model, name)
@@ -51,6 +55,7 @@ class State:
         slices = self.model.slices(which)
         return slices[name] if name in slices else getattr(self.model.joint(name), which)
 
+    @checked(StateError)
     def picture(self, path: str | Path, **options) -> Path:
         """Draws the state as PNG, SVG or PDF, by the path's ending; options as of `kempe.view.picture.picture`."""
         from kempe.view.picture import picture
@@ -76,7 +81,7 @@ class State:
 
 def entry(name: str) -> tuple[str, int | None]:
     """A name taken apart: "J[1]" is entry 1 of joint J, any other name is whole."""
-    found = re.fullmatch(r"(.+)\[(\d+)\]", name)
+    found = re.fullmatch(r"(.+)\[(\d+)\]", text(name, "a coordinate's name", StateError))
     return (found[1], int(found[2])) if found else (name, None)
 
 
@@ -112,10 +117,7 @@ def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, wha
         if name not in slices:
             raise StateError(f"{what}: there is no joint {name!r}; there are {', '.join(slices)}")
         at = slices[name]
-        try:
-            given = np.atleast_1d(np.asarray(value, dtype=float))
-        except (TypeError, ValueError) as error:
-            raise StateError(f"{what}: {name!r} is {value!r}, which is no number (30 * kp.deg is one)") from error
+        given = np.atleast_1d(reals(value, f"{what}: {name!r}"))
         if given.shape != (at.stop - at.start,):
             raise StateError(f"{what}: joint {name!r} takes {at.stop - at.start} numbers, not {given.size}")
         out[at] = given

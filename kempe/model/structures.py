@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kempe.dynamics.equations import CLOSED, OPEN
 from kempe.errors import StateError
+from kempe.kinds import short
 from kempe.topology.tree import Topology
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Structures:
 def switched_on(topology: Topology, joints: Mapping[str, bool]) -> On:
     """What is on when these joints are switched."""
     on = set(topology.on)
+    if not isinstance(joints, Mapping):
+        raise StateError(f"switched: joints is {short(joints)}; give a dict of True and False by joint name")
     for name, wanted in joints.items():
         if name not in topology.switchable:
             have = ", ".join(topology.switchable) or "none: declare joints with switchable=True"

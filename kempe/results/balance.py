@@ -109,7 +109,9 @@ def power(run: "Trajectory") -> Power:
     actuators = np.einsum("ij,ij->i", run.u, run.v[:, run.model.driven])
     stops = np.einsum("ij,ij->i", run.stops, run.v[:, run.model.limited])
     dampers, loads = run.model.passive_power(run.q, run.v, p=run.inputs)
-    parts = actuators, dampers, loads, stops, run.model.energy_rate(run.q, run.v, run.a, p=run.inputs)
+    # Accelerations of a last row may be undetermined: then so is this.
+    grown = run.model.call("energy_rate", run.q, run.v, run.a, p=run.inputs)
+    parts = actuators, dampers, loads, stops, grown
     for part in parts:
         part.flags.writeable = False
     return Power(*parts)

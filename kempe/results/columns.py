@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import doubles
 
 if TYPE_CHECKING:
     from kempe.model.model import Model
@@ -105,7 +106,7 @@ def lookup(labelled: Iterable[Label]) -> dict[str, list[int]]:
 def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
     """A complaint about a name, with those that there are, close ones first."""
     names = list(dict.fromkeys(known))
-    close = get_close_matches(str(name), names, n=5, cutoff=0.5)
+    close = get_close_matches(str(name)[:100], names, n=5, cutoff=0.5)
     listed = close + [n for n in names if n not in close]
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     there = f"there are {', '.join(listed[:SHOWN])}{more}" if listed else "there are none"
@@ -114,9 +115,11 @@ def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
 
 def frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None, dtype: type = float) -> np.ndarray:
     """Numbers that nobody can change any more, of the shape they should have."""
+    if dtype is float:
+        given = doubles(given, f"trajectory: {name}", StateError)
     try:
         array = np.asarray(given, dtype=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise StateError(f"trajectory: {name} is not an array of numbers ({error})") from error
     if shape is None and (array.ndim != 1 or not array.size):
         raise StateError(f"trajectory: {name} has shape {array.shape}; it takes (n,) with at least one row")

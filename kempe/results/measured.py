@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kempe.errors import StateError
+from kempe.kinds import text
 from kempe.model.model import Model
 from kempe.model.state import placed
 
@@ -24,16 +26,25 @@ def _whole(run: "Trajectory | Rollout") -> Model:
 
 def measurable(run: "Trajectory | Rollout", name: str) -> bool:
     """Whether a name is that of such a joint, or of a place such as "platform.x"."""
-    return name in _whole(run).cut or placed(run.model, name) is not None
+    return text(name, "name", StateError) in _whole(run).cut or placed(run.model, name) is not None
 
 
 def at_rows(run: "Trajectory | Rollout", function: Callable, *given: np.ndarray) -> Any:
-    """A function of a model, one array or several, at all rows."""
-    front = run.q.shape[:-1]
-    found = function(*(x.reshape(-1, x.shape[-1]) for x in given), p=run.inputs)
-    if isinstance(found, tuple):
-        return tuple(x.reshape(*front, *x.shape[1:]) for x in found)
-    return found.reshape(*front, *found.shape[1:])
+    """A function of a model, one array or several, at all rows; NaN where a mechanism has no numbers any more."""
+    front, p = run.q.shape[:-1], run.inputs
+    rows = [x.reshape(-1, x.shape[-1]) for x in given]
+    alive = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
+    if not alive.all():
+        rows, p = [x[alive] for x in rows], p[alive] if p is not None and p.ndim == 2 else p
+    found = function(*rows, p=p)
+
+    def whole(x: np.ndarray) -> np.ndarray:
+        if not alive.all():
+            x, some = np.full((len(alive), *x.shape[1:]), np.nan), x
+            x[alive] = some
+        return x.reshape(*front, *x.shape[1:])
+
+    return tuple(map(whole, found)) if isinstance(found, tuple) else whole(found)
 
 
 def units(run: "Trajectory | Rollout", name: str) -> tuple[str, ...]:

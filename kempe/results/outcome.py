@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from kempe.errors import StateError
+from kempe.kinds import checked
+
 FINISHED = "finished"
 EVENT = "event"
 SINGULAR = "singular"
@@ -12,6 +15,7 @@ NOT_CLOSED = "not closed"
 KINDS = (FINISHED, EVENT, SINGULAR, STEP_TOO_SMALL, NON_FINITE, INTERRUPTED, NOT_CLOSED)
 
 
+@checked(StateError)
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended.
@@ -38,6 +42,7 @@ class Outcome:
         return "; ".join(part for part in (self.message, self.remedy) if part)
 
 
+@checked(StateError)
 @dataclass(frozen=True)
 class Statistics:
     """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time; how
@@ -54,6 +59,7 @@ class Statistics:
     note: str = ""
 
 
+@checked(StateError)
 @dataclass(frozen=True)
 class Occurrence:
     """An event that happened: its name, when, and the coordinates and velocities then."""

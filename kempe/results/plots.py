@@ -1,6 +1,5 @@
 """Plots of a run: what moved, what drove it, where energy went, which way a point took."""
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, pi
@@ -9,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kempe.errors import FileError, StateError
+from kempe.errors import StateError
 from kempe.mechanism.bodies import Body, Marker
 from kempe.results import ink
 from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, LAW, RATE, Column, columns, unknown
-from kempe.whole import write_whole
+from kempe.whole import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,22 +90,13 @@ def plot(
     name = ink.plain(run.model.mechanism.name)
     figure.suptitle(name if run.outcome.finished else f"{name}\n{_ending(run)}", fontsize=ink.FONT + 2)
     if path is not None:
-        write(figure, Path(path))
+        write(figure, path)
     return figure
 
 
-def write(figure: "Figure", path: Path) -> None:
+def write(figure: "Figure", path: str | Path) -> None:
     """Into a file, of the kind its name ends with."""
-    known = figure.canvas.get_supported_filetypes()
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in known:
-        raise FileError(f"{path}: pictures are written to files that end with .{', .'.join(known)}")
-    picture = io.BytesIO()
-    figure.savefig(picture, format=kind, dpi=130)
-    try:
-        write_whole(path, picture.getvalue())
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+    write_figure(figure, path, dpi=130)
 
 
 # ---- what there is over time -----------------------------------------------------------------------------

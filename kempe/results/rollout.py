@@ -1,6 +1,6 @@
 """Rollout: what many mechanisms of one model did side by side, by fixed steps: states by name, energies, a picture."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.errors import RowError, StateError
+from kempe.kinds import checked, short, whole
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results import ink, measured
 from kempe.results.columns import COORDINATE, RATE, labels, lookup, unknown
-from kempe.results.outcome import Statistics
+from kempe.results.outcome import NON_FINITE, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Rollout:
         "platform.x", or a state of a law."""
         if not isinstance(name, str):
             raise StateError(
-                f"rollout[...] takes a name, not {name!r}; trajectory(number) is one mechanism, state(row) all at a row"
+                f"rollout[...] takes a name, not {short(name)}; trajectory(number) is one mechanism, state(row) a row"
             )
         if name in self.z_names:
             return self.z[..., self.z_names.index(name)]
@@ -76,7 +77,7 @@ class Rollout:
 
     def state(self, row: int = -1) -> State:
         """All mechanisms at a row, to go on from."""
-        if not -len(self.t) <= row < len(self.t):
+        if not -len(self.t) <= whole(row, "state: row", StateError) < len(self.t):
             raise RowError(f"there is no row {row}; the rollout has {len(self.t)}")
         return State(self.model, self.q[:, row].copy(), self.v[:, row].copy())
 
@@ -106,15 +107,31 @@ class Rollout:
         return np.repeat(self.p, len(self.t), axis=0) if self.p.ndim == 2 else self.p
 
     def trajectory(self, number: int) -> Trajectory:
-        """One of the mechanisms as a run, with accelerations, to be plotted and viewed."""
-        if not -len(self) <= number < len(self):
+        """One of the mechanisms as a run, with accelerations, to be plotted and viewed; of one that is not healthy, the
+        rows before it was lost."""
+        if not -len(self) <= whole(number, "trajectory: number", StateError) < len(self):
             raise RowError(f"there is no mechanism {number}; the rollout has {len(self)}")
-        q, v, u, z, stops = (x[number] for x in (self.q, self.v, self.u, self.z, self.stops))
+        arrays = (x[number] for x in (self.q, self.v, self.u, self.z, self.stops))
+        rows = _finite_rows(self.q[number], self.v[number])
+        t, q, v, u, z, stops = (x[:rows] for x in (self.t, *arrays))
         p = self.p[number] if self.p.ndim == 2 else self.p
         tau = np.array(self.model.spread(u))
         tau[:, self.model.limited] += stops
         a = self._accelerations(q, v, tau, p if self.model.p_names else None)
-        return Trajectory(self.model, self.t, q, v, a, u, z, self.z_names, p, statistics=self.statistics, stops=stops)
+        rows = _finite_rows(a)
+        t, q, v, a, u, z, stops = (x[:rows] for x in (t, q, v, a, u, z, stops))
+        run = Trajectory(self.model, t, q, v, a, u, z, self.z_names, p, statistics=self.statistics, stops=stops)
+        return run if rows == len(self.t) else replace(run, outcome=self._lost(float(self.t[rows])))
+
+    def _lost(self, t: float) -> Outcome:
+        """Of a mechanism without numbers at this time."""
+        return Outcome(
+            NON_FINITE,
+            t,
+            (),
+            f"numbers became infinite or undefined before t = {t:.9g} s",
+            "take shorter steps (dt), smaller efforts, or model.simulate, which controls its errors",
+        )
 
     def _accelerations(self, q, v, tau, p) -> np.ndarray:
         if not self.model.topology.constrained:
@@ -123,6 +140,7 @@ class Rollout:
 
         return forward(self.model, q, v, tau, p, check=False)
 
+    @checked(StateError)
     def plot(self, joint: str, path: str | Path | None = None, *, degrees: bool = False) -> "Figure":
         """A coordinate of all mechanisms over time: some as lines, and the band that nine of ten are in."""
         values, unit = self[joint], self._unit(joint)
@@ -146,7 +164,7 @@ class Rollout:
         if path is not None:
             from kempe.results.plots import write
 
-            write(paper, Path(path))
+            write(paper, path)
         return paper
 
     def _unit(self, name: str) -> str:
@@ -164,3 +182,9 @@ class Rollout:
         passed = int((self.healthy & (self.fit <= 0)).sum())
         told += f"; {passed} went through a singular pose" if passed else ""
         return f"Rollout({self.model.mechanism.name!r}: {len(self)} over {self.t[-1]:g} s{speed}{told})"
+
+
+def _finite_rows(*arrays: np.ndarray) -> int:
+    """How many rows there are before the first that has something else than finite numbers."""
+    good = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in arrays])
+    return len(good) if good.all() else int(good.argmin())

@@ -1,30 +1,35 @@
 """Runs kept in files and tables, with their mechanism, so that reading gives back the same numbers to the last bit.
 
 An .npz holds the arrays as they are and the rest as JSON. A .csv begins with that JSON in lines that start with `#`,
-then has a row of column names with units, then numbers written with as many digits as it takes to read them back.
+the first of which is a checksum, then has a row of column names with units, then numbers written with as many digits as
+it takes to read them back.
 """
 
 import csv
+import hashlib
 import io
 import json
 import warnings
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from math import copysign
+from math import copysign, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kempe.errors import FileError, KempeError, MissingPackage
+from kempe.bounded import read_bounded
+from kempe.errors import CompileError, FileError, KempeError, MissingPackage
+from kempe.kinds import short
 from kempe.mechanism.files import parse
 from kempe.mechanism.writing import text
 from kempe.model.model import Model
 from kempe.results import structures
-from kempe.results.columns import TIME, all_labels, columns
+from kempe.results.columns import SHOWN, TIME, all_labels, columns
 from kempe.results.outcome import Occurrence, Outcome, Statistics
 from kempe.results.trajectory import Trajectory
-from kempe.whole import write_whole
+from kempe.whole import as_path, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,33 +37,34 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "kempe trajectory", 1
 ARRAYS = ("t", "q", "v", "a", "u", "stops", "z")
 KEY = "kempe"  # of a table's attrs
+LARGEST = 8 * 2**30  # bytes of a file
+BLOCK = 10_000  # rows
+EXPANDS = 20  # times as long as its file may the arrays of one that was compressed be
+SUM = "sha256"  # of a CSV: of all lines but the one that says it
+WORDS = 200  # characters of what the reader of a part says
 ABOUT = "about"  # the array of an .npz that holds the JSON
 
 
 def save(run: Trajectory, path: str | Path) -> Path:
     """Writes a run in the format that the file's name ends with; the file appears whole or not at all."""
-    path = Path(path)
-    written = _format(path)[0](run)
-    try:
-        return write_whole(path, written)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+    path = as_path(path)
+    return write_whole(path, _format(path)[0](run))
 
 
 def load(path: str | Path, model: Model | None = None) -> Trajectory:
     """The run of a file, compiled again unless a model is given."""
-    path = Path(path)
+    path = as_path(path)
     read = _format(path)[1]
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
+    content = read_bounded(path, LARGEST, "run")
     try:
         return read(content, str(path), model)
-    except KempeError:
+    except (FileError, CompileError, MissingPackage):
         raise
+    except KempeError as error:
+        raise FileError(f"{path}: {error}") from error
     except Exception as error:  # whatever a broken file does to the readers of its parts, it is the file that is broken
-        raise FileError(f"{path}: cut short, damaged, or not a run that Kempe wrote ({error})") from error
+        told = " ".join(str(error)[:WORDS].split())
+        raise FileError(f"{path}: cut short, damaged, or not a run that Kempe wrote ({told})") from error
 
 
 def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[bytes, str, Model | None], Trajectory]]:
@@ -125,9 +131,15 @@ def _model(found: Mapping[str, Any], source: str, model: Model | None) -> Model:
         if names != found["names"][which]:
             raise FileError(
                 f"{source}: the model is of another mechanism, or compiled otherwise: its {which} is of "
-                f"{', '.join(names) or 'nothing'}, that of the run of {', '.join(found['names'][which]) or 'nothing'}"
+                f"{_listed(names)}, that of the run of {_listed(found['names'][which])}"
             )
     return model
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    shown = [name if str(name).isprintable() else repr(name) for name in names[:SHOWN]]
+    return f"{', '.join(map(str, shown))}{more}" if names else "nothing"
 
 
 def _springs(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -175,15 +187,34 @@ def _to_npz(run: Trajectory) -> bytes:
 
 
 def _from_npz(content: bytes, source: str, model: Model | None) -> Trajectory:
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        if not isinstance(file, np.lib.npyio.NpzFile) or ABOUT not in file.files:
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        size = sum(each.file_size for each in packed.infolist())
+        if size > max(EXPANDS * len(content), 2**26):
+            raise FileError(f"{source}: its arrays would take {size // 2**20} MiB, which no run of this length does")
+        there = set(packed.namelist())
+        if f"{ABOUT}.npy" not in there:
             raise FileError(f"{source}: not a run that Kempe wrote")
-        found = _checked(json.loads(file[ABOUT].tobytes()), source)
-        missing = [name for name in ARRAYS if name not in file.files]
+        found = _checked(json.loads(_array(packed, ABOUT, source).tobytes()), source)
+        missing = [name for name in ARRAYS if f"{name}.npy" not in there]
         if missing:
             raise FileError(f"{source}: {', '.join(missing)} missing; the file is not whole")
-        arrays = {name: file[name] for name in ARRAYS}
+        arrays = {name: _array(packed, name, source) for name in ARRAYS}
     return _assembled(found, _model(found, source, model), source, arrays)
+
+
+def _array(packed: zipfile.ZipFile, name: str, source: str) -> np.ndarray:
+    """An array of an .npz, of which all is read, so that its checksum counts, and no more is asked for than is there.
+
+    NumPy itself reads as far as an array says it goes, and asks for that much memory first.
+    """
+    content = packed.read(f"{name}.npy")
+    file = io.BytesIO(content)
+    headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, in_columns, kind = headers[np.lib.format.read_magic(file)](file)
+    begun = file.tell()
+    if kind.hasobject or prod(shape) * kind.itemsize != len(content) - begun:
+        raise FileError(f"{source}: damaged: {name} is not the array of {kind} of shape {shape} that it says it is")
+    return np.frombuffer(content, kind, offset=begun).reshape(shape, order="F" if in_columns else "C")
 
 
 # ---- .csv ------------------------------------------------------------------------------------------------
@@ -195,9 +226,28 @@ def _to_csv(run: Trajectory) -> bytes:
         file.write(f"# {key}: {_json(value)}\n")
     shown = columns(run)
     csv.writer(file, lineterminator="\n").writerow([TIME, *(column.header for column in shown)])
-    for row in np.column_stack([run.t, *(column.values for column in shown)]).tolist():
-        file.write(",".join(map(_digits, row)) + "\n")
-    return file.getvalue().encode()
+    table = np.column_stack([run.t, *(column.values for column in shown)])
+    for first in range(0, len(table), BLOCK):  # of a long run, not all numbers at once as Python's
+        for row in table[first : first + BLOCK].tolist():
+            file.write(",".join(map(_digits, row)) + "\n")
+    content = file.getvalue().encode()
+    return f'# {SUM}: "{_sum(content)}"\n'.encode() + content
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _check_sum(content: bytes, source: str) -> bytes:
+    """The content without the line that says what its sum is, if it is that; files need not have one."""
+    first, _, rest = content.partition(b"\n")
+    if not first.startswith(f"# {SUM}: ".encode()):
+        return content
+    if _sum(rest) not in first.decode(errors="replace"):
+        raise FileError(
+            f"{source}: was changed since it was written, or damaged; if the change is meant, remove its first line"
+        )
+    return rest
 
 
 def _digits(x: float) -> str:
@@ -206,6 +256,7 @@ def _digits(x: float) -> str:
 
 
 def _from_csv(content: bytes, source: str, model: Model | None) -> Trajectory:
+    content = _check_sum(content, source)
     file = io.StringIO(content.decode(), newline="")
     described: dict[str, Any] = {}
     line = file.readline()
@@ -219,7 +270,7 @@ def _from_csv(content: bytes, source: str, model: Model | None) -> Trajectory:
     lines = file.read().splitlines()
     rows = [list(map(float, one.split(","))) for one in lines]
     if len(rows) != found["rows"] or not content.endswith(b"\n"):
-        raise FileError(f"{source}: cut short or changed: it had {found['rows']} rows, and has {len(rows)}")
+        raise FileError(f"{source}: cut short or changed: it had {short(found['rows'])} rows, and has {len(rows)}")
     numbers = np.array(rows, dtype=float)
     table = {name: numbers[:, k] for k, name in enumerate(header)}
     model = _model(found, source, model)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked, doubles
 from kempe.model.model import Model
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Switched:
     """One moment at which joints were switched.
@@ -96,7 +98,7 @@ def read(model: Model, found: Mapping[str, Any], rows: int) -> dict[str, Any]:
     names = tuple(found.get("on_names", model.topology.switchable))
     spans = found.get("structure", [[rows, model.topology.on]])
     made = tuple(
-        Switched(**{**x, "on": tuple(x["on"]), "impulses": {n: np.array(w) for n, w in x["impulses"].items()}})
+        Switched(**{**x, "on": tuple(x["on"]), "impulses": {n: _impulse(n, w) for n, w in x["impulses"].items()}})
         for x in found.get("switches", ())
     )
     if len(spans) == 1:
@@ -105,6 +107,13 @@ def read(model: Model, found: Mapping[str, Any], rows: int) -> dict[str, Any]:
         raise StateError(f"joints were switched during the run, and it has {rows} of its rows")
     on = np.concatenate([np.tile([name in on for name in names], (count, 1)) for count, on in spans])
     return {"on": on, "on_names": names, "switches": made}
+
+
+def _impulse(name: str, given: Any) -> np.ndarray:
+    found = doubles(given, f"the impulse of {name!r}", StateError)
+    if found.shape != (6,):
+        raise StateError(f"the impulse of {name!r} is of shape {found.shape}; it takes three moments and three forces")
+    return found
 
 
 def model_of(model: Model, on: np.ndarray) -> Model:
@@ -118,7 +127,7 @@ def residuals(run: "Trajectory") -> np.ndarray:
     model = run.model if run.model.exact is not run.model else run.model.structures.whole(run.model)
     if not model.topology.closed:
         return np.zeros(len(run))
-    found = np.abs(model.residual(run.q, p=run.inputs))
+    found = np.abs(model.call("residual", run.q, p=run.inputs))
     first, column = 0, {name: k for k, name in enumerate(run.on_names)}
     for loop in model.topology.closures:
         rows = loop.joint.rows

@@ -7,6 +7,7 @@ import numpy as np
 
 from kempe.analyze.supports import Support
 from kempe.errors import StateError
+from kempe.kinds import short
 from kempe.results.columns import unknown
 from kempe.results.trajectory import Trajectory
 
@@ -146,8 +147,11 @@ class Synthesis:
         return f"Synthesis({self.run.model.mechanism.name!r}: {len(self)} rows, {state})"
 
 
-def check_names(supports: tuple[Support, ...]) -> None:
-    """Refuses supports of one name."""
+def check_supports(supports: tuple[Support, ...]) -> None:
+    """Refuses what is no support, and supports of one name."""
+    for support in supports:
+        if not isinstance(support, Support):
+            raise StateError(f"supports: give kp.Support(points), or several, not {short(support)}")
     names = [support.name for support in supports]
     for k, name in enumerate(names):
         if name in names[:k]:

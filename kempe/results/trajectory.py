@@ -1,6 +1,6 @@
 """Trajectory: what a run was: coordinates, rates, accelerations and efforts over time, by name, and how it ended."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from kempe.errors import RowError, StateError
+from kempe.kinds import checked, doubles, is_number, is_row, short, text
 from kempe.mechanism.bodies import Body, Marker
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     from kempe.analyze.linearize import Linearization
 
-    Points = Iterable[Marker | Body | str] | Marker | Body | str
-
+Points = Iterable[Marker | Body | str] | Marker | Body | str
 NO_STATISTICS = Statistics()
 
 
+@checked(StateError, "at", "rate", "acceleration", "torque", "reaction", "stop")
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """A run, row by row.
@@ -75,7 +76,12 @@ class Trajectory:
             put("stops", np.zeros((n, len(model.limited))))
         if self.p is None:
             put("p", model.p)
-        names = tuple(model.topology.switchable if self.on_names is None else self.on_names)
+        switchable = tuple(model.topology.switchable)
+        names = switchable if self.on_names is None else tuple(self.on_names)
+        if names[: len(switchable)] != switchable:
+            raise StateError(
+                f"trajectory: on_names takes the joints that can be switched first: {', '.join(switchable)}"
+            )
         on = self.on
         if on is None:
             on = np.broadcast_to([name in model.topology.on for name in names], (n, len(names)))
@@ -124,7 +130,7 @@ class Trajectory:
         try:
             row = index(key)
         except TypeError:
-            raise StateError(f"run[...] takes a name, a row, or a slice of rows or times, not {key!r}") from None
+            raise StateError(f"run[...] takes a name, a row, or a slice of rows or times, not {short(key)}") from None
         if not -len(self) <= row < len(self):
             raise RowError(f"there is no row {row}; the run has {len(self)}")
         return State(structures.model_of(self.model, self.on[row]), self.q[row].copy(), self.v[row].copy())
@@ -143,6 +149,7 @@ class Trajectory:
 
     def torque(self, name: str) -> np.ndarray:
         """Efforts along the actuated freedoms of a joint, N m or N, or along one freedom."""
+        name = text(name, "torque: name", StateError)
         if name not in self._places(EFFORT) and name in self._places(RATE):
             has = ", ".join(self.model.u_names) or "none"
             raise StateError(f"{name!r} is not actuated, so it has no effort; actuated are: {has}")
@@ -150,6 +157,7 @@ class Trajectory:
 
     def reaction(self, name: str) -> np.ndarray:
         """What a joint exerts on its second body, [moment; force] at marker b in its axes (n, 6)."""
+        name = text(name, "reaction: name", StateError)
         return self.reactions[name] if name in self.reactions else balance.no_joint(self, name)
 
     @cached_property
@@ -159,6 +167,7 @@ class Trajectory:
 
     def stop(self, name: str) -> np.ndarray:
         """Efforts of the stops at a joint's limits, or at those of one freedom."""
+        name = text(name, "stop: name", StateError)
         if name not in self._places(STOP) and name in self._places(RATE):
             has = ", ".join(self.model.limited_names) or "none"
             raise StateError(f"{name!r} has no limits, so it has no stops; limits have: {has}")
@@ -255,19 +264,20 @@ class Trajectory:
 
     def at(self, t: float) -> State:
         """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
-        if np.ndim(t):
-            raise StateError("run.at takes one time; run.resample(times) takes many")
+        if not is_number(t):
+            raise StateError(f"at: t is {short(t)}; give one time in seconds (resample takes many)")
         where = self._instants(np.array([float(t)]))
         q, v = instants.states(self, where)
         return State(structures.model_of(self.model, self.on[where.at[0]]), q[0], v[0])
 
-    def resample(self, times: Iterable[float]) -> "Trajectory":
+    def resample(self, times: Any) -> "Trajectory":
         """The run at other times of it; efforts and states of laws change along straight lines between rows."""
-        if not isinstance(times, Iterable):
+        if not is_row(times):
             raise StateError(
-                f"resample takes times, such as np.linspace(0, {self.end:g}, 101); run.at({times!r}) takes one"
+                f"resample: times is {short(times)}; give several, as np.linspace(0, {self.end:g}, 101) (at takes one)"
             )
-        given = np.array(times if isinstance(times, np.ndarray) else list(times), dtype=float)
+        listed = times if isinstance(times, np.ndarray) else list(times)
+        given = np.array(doubles(listed, "resample: times", StateError))
         if given.ndim != 1 or not given.size:
             raise StateError(f"resample takes times in a row, not an array of shape {given.shape}")
         where = self._instants(given)
@@ -278,7 +288,7 @@ class Trajectory:
         happened = {"occurrences": self._happened(given), "switches": self._happened(given, self.switches)}
         return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, on=self.on[where.at], **happened)
 
-    def linearize(self, t: float, outputs=None, **options) -> "Linearization":
+    def linearize(self, t: float, outputs: Sequence[str] | str | None = None, **options) -> "Linearization":
         """Small motions beside the run at one time of it, efforts as they are then; see `Model.linearize`."""
         now = self.resample([t])
         p = None if now.inputs is None else now.p.reshape(-1, len(now.model.p_names))[0]
@@ -287,7 +297,7 @@ class Trajectory:
     @cached_property
     def motion(self) -> tuple[np.ndarray, np.ndarray]:
         """First and second derivatives of q (n, nq)."""
-        return self.model.motion_rates(self.q, self.v, self.a, p=self.inputs)
+        return self.model.call("motion_rates", self.q, self.v, self.a, p=self.inputs)
 
     def _instants(self, times: np.ndarray) -> between.Instants:
         outside = times[~((times >= self.start) & (times <= self.end))]
@@ -331,7 +341,7 @@ class Trajectory:
 
         return plot(self, what, path, **options)
 
-    def animate(self, path: str | Path, points: "Points" = (), title: str | None = None, forces: bool = True) -> Path:
+    def animate(self, path: str | Path, points: Points = (), title: str | None = None, forces: bool = True) -> Path:
         """A page that plays the run, for a browser; points are markers whose paths it shows."""
         from kempe.view.page import animate
 
@@ -343,7 +353,7 @@ class Trajectory:
 
         return picture(self.at(t), path, **options)
 
-    def strip(self, path: str | Path, count: int = 8, points: "Points" = (), **options: Any) -> Path:
+    def strip(self, path: str | Path, count: int = 8, points: Points = (), **options: Any) -> Path:
         """Poses at `count` even times over one another, with the paths of points; options: size, view."""
         from kempe.view.picture import strip
 

@@ -65,7 +65,7 @@ def draw(space: "Workspace", path: str | Path | None = None) -> "Figure":
     name = ink.plain(space.model.mechanism.name)
     figure.suptitle(f"{name}: workspace of {ink.plain(space.point)}, {space.area:.4g} m²", fontsize=ink.FONT + 2)
     if path is not None:
-        write(figure, Path(path))
+        write(figure, path)
     return figure
 
 

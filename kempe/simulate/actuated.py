@@ -4,7 +4,14 @@ Deltas and pivots of Phi are squares: a step can lead past a zero of theirs and 
 sign of det J_S, the loops' equations in the passive velocities, which changes there, and that is an event of the run
 like others: looked at several times in every step, and found to the last digits. It ends the run just before, while
 loops can still be closed in these coordinates.
+
+Of redundant equations, as those of a Bricard linkage, J_S has as many rows as are independent, and which ones are is a
+matter of the state. det J_S vanishes too where its rows stop being independent: then the root has not, and others are
+taken at that state, by which the run goes on. Its motion does not depend on them, only what it is watched by.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -23,6 +30,7 @@ from kempe.spatial.vectors import from_sx
 
 NAME = "the actuated joints stop being coordinates"
 LEAST = 1e-3  # fitness at which they have failed
+ENDED = 1.01  # of that: what a state that was located by it may have by rounding
 BETTER = 2.0  # by how much other rows must be fitter than the model's own
 
 
@@ -42,10 +50,30 @@ def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.n
     return system(model, setting, choice), scales(model, p, choice, q)
 
 
-def end_of(model: Model, begun: System, q: np.ndarray, p: np.ndarray) -> Event:
-    """The event that ends a run that began at q."""
-    assert begun.choice is not None
-    return Event(NAME, _expression(model, begun.choice, q, p))
+@dataclass(frozen=True, eq=False)
+class End(Event):
+    """Where the run ends, or the rows that it is watched by expire. expression: of q and p."""
+
+    model: Model | None = None
+
+    def value(self, t, q, v, z, w, p):
+        """The expression."""
+        return self.expression(q, p)
+
+    def again(self, q: np.ndarray, p: np.ndarray) -> "End | None":
+        """The same with rows that are independent at a state where these are not; None where coordinates fail there."""
+        model = self.model
+        assert model is not None
+        if fit_at(model, q, p) <= ENDED * LEAST:
+            return None
+        return end_of(model, choose_at(model, q, p=p if model.p_names else None), q, p)
+
+
+def end_of(model: Model, choice: Choice | None, q: np.ndarray, p: np.ndarray) -> End | None:
+    """The event that ends a run that stands at q, watched by the rows of a choice; None where these are dependent."""
+    assert choice is not None
+    side = int(np.prod(np.sign(pivots_at(model, choice, q, p if model.p_names else None))))
+    return End(NAME, _expression(model, choice, side), model=model) if side else None
 
 
 def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:
@@ -54,14 +82,12 @@ def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:
     return float(np.sqrt(max(0.0, (pivots * model.leg_scales).min(initial=1.0))))
 
 
-def _expression(model: Model, choice: Choice, start: np.ndarray, p: np.ndarray):
-    """Fitness with the sign of det J_S beside that at the start, less what is left at the end."""
-    side = float(np.prod(np.sign(pivots_at(model, choice, start, p if model.p_names else None))))
-    equations = model.equations
-    tree, size = equations.tree(p), equations.closure_size
+def _expression(model: Model, choice: Choice, side: int) -> Callable:
+    """Fitness with the sign of det J_S beside that where the rows were chosen, less what is left at the end."""
 
-    def expression(t, q, v):
-        at = from_sx(q)
+    def expression(q, p):
+        at, equations = from_sx(q), model.equations
+        tree, size = equations.tree(from_sx(p)), equations.closure_size
         rows = loops.jacobian(tree, at, frames(tree, at, np.zeros(model.nv)), size)
         signed = ca.SX(side)
         for pivot in Elimination(rows[np.ix_(choice.rows, choice.dependent)]).pivots:

@@ -1,12 +1,11 @@
 """Asked: what a user may ask of a run, checked and in the forms that it takes."""
 
-from collections.abc import Iterable
 from math import inf, isfinite
-from numbers import Real
 
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import doubles, is_number, is_row, short
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.events import Event
@@ -27,8 +26,8 @@ def check(model: Model, state: State, duration: float, tolerance: float, longest
         has, takes = f"{state.q.size} coordinates and {state.v.size} velocities", f"{model.nq} and {model.nv}"
         raise StateError(f"the state has {has}; {model.mechanism.name!r} takes {takes}: make one with model.state(...)")
     for what, number in (("duration", duration), ("tolerance", tolerance), ("longest", longest)):
-        if isinstance(number, bool) or not isinstance(number, Real):
-            raise StateError(f"{what} is {number!r}; give a number")
+        if not is_number(number):
+            raise StateError(f"{what} is {short(number)}; give a number")
     if not (isfinite(duration) and duration > 0):
         raise StateError(f"duration is {duration!r} s; it must be positive")
     if not 1e-15 <= tolerance < 1:
@@ -71,20 +70,20 @@ def output_times(start: float, end: float, output) -> np.ndarray:
     """When output is wanted."""
     if output is None:
         return np.zeros(0)
-    if np.ndim(output) == 0 and not isinstance(output, (str, Iterable)):
+    if is_number(output):
         spacing = float(output)
         if not 0 < spacing < inf:
             raise StateError(f"output is {output!r} s; it takes a spacing, times, or None for every step")
-        count = int((end - start) / spacing * (1 + 1e-12))
+        rows = (end - start) / spacing * (1 + 1e-12)
+        count = int(min(rows, 2 * MOST_ROWS))
         if count > MOST_ROWS:
             raise StateError(
-                f"output every {spacing:g} s makes {count} rows; at most {MOST_ROWS} fit, give more seconds"
+                f"output every {spacing:g} s makes {rows:.3g} rows; at most {MOST_ROWS} fit, give more seconds"
             )
         return start + spacing * np.arange(count + 1)
-    try:
-        times = np.array(output if isinstance(output, np.ndarray) else list(output), dtype=float)
-    except (TypeError, ValueError) as error:
-        raise StateError(f"output: give a spacing in seconds, or times, not {output!r}") from error
+    if not is_row(output):
+        raise StateError(f"output is {short(output)}; give a spacing in seconds, times, or None for every step")
+    times = np.array(doubles(output if isinstance(output, np.ndarray) else list(output), "output", StateError))
     slack = 1e-12 * (1 + abs(end))
     if (
         times.ndim != 1

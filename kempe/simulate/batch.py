@@ -17,15 +17,17 @@ from kempe.analyze.closed import check_closed
 from kempe.compiler.native import host
 from kempe.compiler.threads import cores, spread
 from kempe.control.laws import CompiledLaw
-from kempe.errors import NotClosed, Singular, StateError
+from kempe.errors import StateError
+from kempe.kinds import checked, short
+from kempe.model.inputs import all_finite, real, reals, refuse
 from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.results.outcome import Statistics
 from kempe.results.rollout import Rollout
 from kempe.simulate.drive import efforts
-from kempe.simulate.many import CLOSED, Many
+from kempe.simulate.many import CLOSED, Many, Moving
 from kempe.simulate.progress import Progress
-from kempe.simulate.stepper import fixed, starts
+from kempe.simulate.stepper import fixed, parameters, starts
 from kempe.simulate.stops import Stops, no_events
 from kempe.simulate.system import Setting, system
 
@@ -33,12 +35,13 @@ from kempe.simulate.system import Setting, system
 GLANCE, LEAST = 2**18, 64
 
 
+@checked(StateError)
 class Batch:
     """Many states of a model at once. threads: how many cores are used, all where None."""
 
     def __init__(self, model: Model, threads: int | None = None):
         if threads is not None and not (isinstance(threads, (int, np.integer)) and threads > 0):
-            raise StateError(f"batch: threads is {threads!r}; give a number from 1 on, or None for all cores")
+            raise StateError(f"batch: threads is {short(threads)}; give a number from 1 on, or None for all cores")
         self.model, self.threads = model, int(threads or cores())
 
     def __repr__(self) -> str:
@@ -62,15 +65,19 @@ class Batch:
 
     def _each(self, name: str, options: dict, q, v, third, p) -> np.ndarray:
         """A function of the model, a part of the states on each thread."""
-        q, v, third = (np.asarray(x, dtype=float) for x in (q, v, third))
+        what = "tau" if name == "forward_dynamics" else "a"
+        q, v, third = real(name, **{"q": q, "v": v, what: third})
+        if not isinstance(third, np.ndarray):
+            raise StateError(f"batch: {what} is {short(third)}; give numbers, in rows or one row for all")
         if q.ndim != 2 or v.ndim != 2 or len(q) != len(v):
             raise StateError(
                 f"batch: q has shape {q.shape} and v {v.shape}; give (n, {self.model.nq}) and (n, {self.model.nv})"
             )
-        p = None if p is None else np.asarray(p, dtype=float)
-        for what, x in (("tau" if name == "forward_dynamics" else "a", third), ("p", p)):
+        p = None if p is None else reals(p, "batch: p")
+        for argument, x in ((what, third), ("p", p)):
             if x is not None and x.ndim > 1 and len(x) != len(q):
-                raise StateError(f"batch: {what} has shape {x.shape} for {len(q)} states; give a row for each, or one")
+                words = f"{argument} has shape {x.shape} for {len(q)} states"
+                raise StateError(f"batch: {words}; give a row for each, or one")
         found: dict[int, np.ndarray] = {}
 
         def some(first: int, last: int) -> None:
@@ -82,7 +89,7 @@ class Batch:
         kernel = self.model.kernel(forward if name == "forward_dynamics" else "generalized_forces")
         try:
             spread(len(q), host().lanes, self.threads, kernel.effort, some)
-        except (NotClosed, Singular):  # of all of them, not of a part, this tells which state it is
+        except StateError:  # of all of them, not of a part, this tells which state it is
             return getattr(self.model, name)(q, v, third, p, **options)
         return found[0] if len(found) == 1 else np.concatenate([found[first] for first in sorted(found)])
 
@@ -124,46 +131,38 @@ class Batch:
         q, v = starts(model, state, batch, "rollout")
         q, v = np.atleast_2d(q), np.atleast_2d(v)
         n = len(q)
-        p = self._parameters(p, n)
+        p = parameters(model, p, n, "rollout")
         if model.topology.constrained:
             check_closed(model, q, v, p if model.p_names else None)
         setting = Setting(torque, 0 if torque is not None else model.nu, no_events(limits))
         w = self._efforts(tau, torque, n, steps)
         z = np.array(list(torque.states.values()), dtype=float) if torque is not None else np.zeros(0)
-        many = Many(model, setting, known, dt, p, n, self.threads, closed)
+        many = Many(model, setting, known, dt, self.threads, closed)
 
         rows = steps // every + 1
+        moving = Moving(np.zeros(n), q.copy(), v.copy(), np.tile(z, (n, 1)), p, np.zeros(n, dtype=int))
         found = [np.empty((n, rows, x.shape[-1])) for x in (q, v, z)]
-        now = [np.zeros(n), q, v, np.tile(z, (n, 1))]
-        gap, fit, row, done = np.zeros(n), np.ones(n), 1, 0
-        for target, source in zip(found, now[1:], strict=True):
+        row, done = 1, 0
+        for target, source in zip(found, (q, v, z), strict=True):
             target[:, 0] = source
         with Progress(model.mechanism.name, 0.0, steps * dt, progress) as bar:
             while done < steps:
                 some, part = _stretch(done, steps, every, max(LEAST, GLANCE // n))
-                moved = many.advance(now, w[:, done : done + some * part] if w.ndim == 3 else w, some, part)
-                gap, fit = np.maximum(gap, moved.gap), np.minimum(fit, moved.fit)
-                now, done = moved.last, done + some * part
+                part_of_w = w[:, done : done + some * part] if w.ndim == 3 else w
+                moved, done = many.advance(moving, part_of_w, some, part), done + some * part
                 if done % every == 0:
-                    for target, source in zip(found, moved.states[1:], strict=True):
+                    for target, source in zip(found, moved, strict=True):
                         target[:, row : row + some] = source
                     row += some
                 bar.show(done * dt)
+        many.ended(moving)
         q, v, z = found
         t = dt * every * np.arange(rows)
         u, stops = self._applied(many, setting, t, q, v, z, w, p, every)
         cost = Statistics(method, (known.slopes - 1) * steps * n, steps * n, seconds=time.perf_counter() - begun,
                           changes=many.choices - 1)  # fmt: skip
         names = tuple(torque.states) if torque is not None else ()
-        return Rollout(model, t, q, v, u, z, names, p, gap, fit, stops, cost)
-
-    def _parameters(self, p, n: int) -> np.ndarray:
-        if p is None or isinstance(p, dict) or np.ndim(p) < 2:
-            return self.model.parameters(p)
-        rows = np.ascontiguousarray(p, dtype=float)
-        if rows.shape != (n, len(self.model.p_names)):
-            raise StateError(f"rollout: p has shape {rows.shape}; it takes {(n, len(self.model.p_names))}")
-        return rows
+        return Rollout(model, t, q, v, u, z, names, p, moving.gap, moving.fit, stops, cost)
 
     def _efforts(self, tau, torque: CompiledLaw | None, n: int, steps: int) -> np.ndarray:
         nu = self.model.nu
@@ -176,8 +175,12 @@ class Batch:
         if tau is None:
             return np.zeros(nu)
         if isinstance(tau, dict) or np.ndim(tau) < 2:
-            return efforts(self.model, tau)
-        rows = np.ascontiguousarray(tau, dtype=float)
+            rows = efforts(self.model, tau)
+            refuse("rollout", {"tau": rows}, {"tau": self.model.u_names})
+            return rows
+        rows = np.ascontiguousarray(reals(tau, "rollout: tau"))
+        if not all_finite(rows):
+            refuse("rollout", {"tau": rows}, {"tau": self.model.u_names})
         if rows.shape[0] not in (1, n) or rows.shape[1:] not in ((nu,), (steps, nu)):
             raise StateError(
                 f"rollout: tau has shape {rows.shape}; it takes ({nu},), ({n}, {nu}) or ({n}, {steps}, {nu})"
@@ -195,7 +198,7 @@ class Batch:
             return held, np.zeros((n, rows, len(model.limited)))
         choice = model.choice if model.topology.constrained else None
         flat = [np.ascontiguousarray(x).reshape(n * rows, -1) for x in (q, v, z, held)]
-        each = (np.repeat(x, rows, axis=0) if x.ndim == 2 else x for x in (p, many.scales(choice)))
+        each = (np.repeat(x, rows, axis=0) if x.ndim == 2 else x for x in (p, many.scales(p, 0)))
         found = system(model, setting, choice).main(np.tile(t, n), *flat, *each)
         return found[3].reshape(n, rows, -1), found[4].reshape(n, rows, -1)
 
@@ -209,5 +212,5 @@ def _stretch(done: int, steps: int, every: int, most: int) -> tuple[int, int]:
 
 def _whole(name: str, value) -> int:
     if not isinstance(value, (int, np.integer)) or value < 1:
-        raise StateError(f"rollout: {name} is {value!r}; give a number from 1 on")
+        raise StateError(f"rollout: {name} is {short(value)}; give a number from 1 on")
     return int(value)

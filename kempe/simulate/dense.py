@@ -16,18 +16,25 @@ from kempe.simulate.native import compiled
 def reduced(a, columns, rank, pivots, kept, seek):
     """Eliminates the first columns of a matrix, with complete pivoting, until as many rows are unit rows as its rank;
     the columns in their order, and the least pivot. Pivots are sought, or are those that were found before and are kept
-    from that place on."""
+    from that place on, a column with its bits turned where its pivot was negative: the least pivot is given as negative
+    where one has changed its sign since: at a pose where two vanish, their product keeps it."""
     rows, width = a.shape
     order = np.arange(columns)
-    least = 1.0
+    least, turned = 1.0, False
     for k in range(rank):
         if seek:
             largest = -1.0
             for i in range(k, rows):
                 for j in range(k, columns):
                     if abs(a[i, j]) > largest:
-                        pivots[kept + 2 * k], pivots[kept + 2 * k + 1], largest = i, j, abs(a[i, j])
+                        pivots[kept + 2 * k], pivots[kept + 2 * k + 1] = i, j if a[i, j] >= 0.0 else ~j
+                        largest = abs(a[i, j])
         row, column = pivots[kept + 2 * k], pivots[kept + 2 * k + 1]
+        negative = column < 0
+        if negative:
+            column = ~column
+        if (a[row, column] < 0.0) != negative:
+            turned = True
         least = min(least, abs(a[row, column]))
         for j in range(width):
             a[k, j], a[row, j] = a[row, j], a[k, j]
@@ -42,7 +49,7 @@ def reduced(a, columns, rank, pivots, kept, seek):
     for k in range(rank):
         for j in range(rank, width):
             a[k, j] /= a[k, k]
-    return order, least
+    return order, -least if turned else least
 
 
 @compiled

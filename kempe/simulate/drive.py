@@ -11,11 +11,14 @@ import numpy as np
 from kempe.control.laws import CompiledLaw, Law
 from kempe.control.piecewise import Piecewise
 from kempe.errors import StateError
+from kempe.kinds import checked
+from kempe.model.inputs import reals, refuse
 from kempe.model.model import Model
 
 BETWEEN = {"hold": Piecewise.hold, "linear": Piecewise.linear, "cubic": Piecewise.cubic}
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Table:
     """Efforts over time: values (n, nu) at times (n,), or a dict of (n,) by joint name; held before and after.
@@ -28,6 +31,7 @@ class Table:
     between: str = "linear"
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Command:
     """What a `Sampled` controller gives where it switches joints too: efforts, and which joints shall be on (True) or
@@ -37,6 +41,7 @@ class Command:
     switch: Mapping[str, bool]
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Sampled:
     """A controller that is called every `period` seconds, from the start on: controller(t, q, v) gives the efforts (an
@@ -92,19 +97,18 @@ def drive_of(model: Model, torque) -> Drive:
     if callable(torque):
         _takes_three(torque)
         return Drive(none, function=torque)
-    return Drive(efforts(model, torque))
+    held = efforts(model, torque)
+    refuse("simulate", {"torque": held}, {"torque": model.u_names})
+    return Drive(held)
 
 
 def efforts(model: Model, given) -> np.ndarray:
     """The efforts of actuated freedoms (nu) that a user or a controller gives: numbers, or a dict by joint name."""
     if isinstance(given, Mapping):
         return model.efforts(given)
-    try:
-        values = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise StateError(f"torque: give numbers, or a dict by joint name, not {given!r}") from error
     if given is None:
         raise StateError("torque: the function gave None; it must return the efforts")
+    values = np.atleast_1d(reals(given, "torque"))
     if values.shape != (model.nu,):
         takes = f"{model.nu} efforts ({', '.join(model.u_names)})" if model.nu else "none: no joint has actuated=True"
         raise StateError(f"torque: it takes {takes}, not {values.size}")
@@ -114,16 +118,17 @@ def efforts(model: Model, given) -> np.ndarray:
 def _table(model: Model, table: Table) -> Piecewise:
     if table.between not in BETWEEN:
         raise StateError(f"Table: between is {table.between!r}; it takes {', '.join(BETWEEN)}")
-    times = np.asarray(table.times, dtype=float)
+    times = reals(table.times, "Table: times")
     values = table.values
     if isinstance(values, Mapping):
-        columns = {name: np.asarray(x, dtype=float) for name, x in values.items()}
+        columns = {name: reals(x, f"Table: {name!r}") for name, x in values.items()}
         for name, x in columns.items():
             if x.shape[:1] != times.shape:
                 raise StateError(f"Table: {name!r} has {x.shape[:1]} values for {times.size} times")
         values = np.array([model.efforts({n: x[k] for n, x in columns.items()}) for k in range(len(times))])
-    values = np.asarray(values, dtype=float)
+    values = reals(values, "Table: values")
     values = values[:, None] if values.ndim == 1 else values
+    refuse("Table", {"values": values}, {"values": model.u_names})
     if values.shape != (len(times), model.nu):
         raise StateError(f"Table: values have shape {values.shape}; they take {(len(times), model.nu)}")
     return BETWEEN[table.between](times, values)

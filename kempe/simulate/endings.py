@@ -82,14 +82,6 @@ def ending(
 def _end_of_coordinates(model: Model, machine: Machine, when: str) -> Outcome:
     """Of `denoc`."""
     joints = ", ".join(model.u_names)
-    if actuated.fit_at(model, machine.q, machine.p) > 10 * actuated.LEAST:
-        return Outcome(
-            kinds.SINGULAR,
-            machine.t,
-            model.u_names,
-            f"the equations of the loops that were kept at the start no longer hold them together {when}",
-            "start again from there, or give formulation='partition', which chooses others and goes on",
-        )
     return Outcome(
         kinds.SINGULAR,
         machine.t,

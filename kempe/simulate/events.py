@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked, short
 
 STOP, RECORD = "stop", "record"
 
@@ -28,6 +29,7 @@ class Moment:
     switch: dict[str, bool] = field(default_factory=dict)
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Event:
     """Happens where an expression passes through zero.
@@ -49,7 +51,9 @@ class Event:
         if self.direction not in (-1, 0, 1):
             raise StateError(f"event {self.name!r}: direction is {self.direction!r}; it takes -1, 0 or 1")
         if not (self.action in (STOP, RECORD) or callable(self.action)):
-            raise StateError(f"event {self.name!r}: action is {self.action!r}; it takes 'stop', 'record' or a function")
+            raise StateError(
+                f"event {self.name!r}: action is {short(self.action)}; give 'stop', 'record' or a function"
+            )
 
     def value(self, t: ca.SX, q: ca.SX, v: ca.SX, z: ca.SX, w: ca.SX, p: ca.SX) -> Any:
         """The expression; z are states of a law, w values from outside, p parameters."""
@@ -57,6 +61,8 @@ class Event:
 
     def symbolic(self, *symbols: ca.SX) -> ca.SX:
         """The same, checked."""
+        if len(symbols) != 6:
+            raise StateError(f"event {self.name!r}: symbolic takes t, q, v, z, w and p, not {len(symbols)} symbols")
         try:
             value = self.value(*symbols)
         except NotImplementedError as error:

@@ -2,8 +2,9 @@
 
 Each row begins where the one before leads in time h by its velocities and accelerations. Newton's method closes the
 loops and meets what is measured; J, and L under it, are eliminated with complete pivoting at every state, as by the
-dense way of runs, so that no choice of pivots can fade. A row that does not converge, or moves far from where it was
-expected, is handed back: the careful way (`Way.carried`) takes it, in smaller steps, and the loop goes on from there.
+dense way of runs, so that no choice of pivots can fade. A row that does not converge, or does not go as the slopes at
+its ends say, so that it may have come to another branch, is handed back: the careful way (`Way.carried`) takes it, in
+smaller steps, and the loop goes on from there.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,18 @@ import numpy as np
 
 from kempe.analyze.assembly import CLOSED
 from kempe.analyze.given import CutCoordinate, Place
-from kempe.analyze.kinematics import LONGEST, NEWTON, Way
-from kempe.simulate.native import call, compiled, kept
+from kempe.analyze.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
+from kempe.simulate.native import (
+    block,
+    call,
+    compiled,
+    entry,
+    matrix,
+    number_rows,
+    numbers,
+    table,
+    vector,
+)
 
 POOR = 1e-7  # least pivot beside the largest, below which a row is left to the careful way
 TURN = 2 * np.pi
@@ -64,14 +75,14 @@ def move(codes, quaternions, q, step, rate):
 
 @compiled
 def eliminated(matrix, free, square):
-    """Free columns of a matrix taken apart, with rows and columns in the order they were taken in, into `square`; the
-    least pivot beside the largest."""
-    work, rows, columns, _ = square
+    """Free columns of a matrix taken apart, by radians and sizes of the mechanism, with rows and columns in the order
+    they were taken in, into `square`; the least pivot beside the largest."""
+    work, rows, columns, _, steps = square
     height, width = work.shape
     for i in range(height):
         rows[i] = i
         for j in range(width):
-            work[i, j] = matrix[i, free[j]]
+            work[i, j] = matrix[i, free[j]] * steps[free[j]]
     least, most = 1.0, 1.0
     for j in range(width):
         columns[j] = j
@@ -103,7 +114,7 @@ def eliminated(matrix, free, square):
 @compiled
 def solved(matrix, at_v, free, square, right, x):
     """x, with given entries at `at_v`, such that matrix x = right; the matrix was taken apart."""
-    work, rows, columns, found = square
+    work, rows, columns, found, steps = square
     width = len(free)
     for i in range(width):
         value = right[rows[i]]
@@ -117,12 +128,13 @@ def solved(matrix, at_v, free, square, right, x):
             found[i] -= work[i, j] * found[j]
         found[i] /= work[i, i]
     for i in range(width):
-        x[free[columns[i]]] = found[i]
+        x[free[columns[i]]] = found[i] * steps[free[columns[i]]]
 
 
 @compiled
 def measured(codes, last, picks, m, given, i, size, error, matrix):
-    """The loops' equations at q, and those of what is measured under them; the largest error."""
+    """The loops' equations at q, and those of what is measured under them, lengths over the mechanism's size in both;
+    the largest error."""
     for k in range(FIRST, last):
         native(codes, k)
     loops, tree, largest = len(error) - len(picks), given.shape[2] - len(picks), 0.0
@@ -130,10 +142,11 @@ def measured(codes, last, picks, m, given, i, size, error, matrix):
         off = m[picks[k, 0]] - given[0, i, tree + k]
         if picks[k, 3]:  # an angle: by the shorter way round
             off -= TURN * np.floor(off / TURN + 0.5)
-        error[loops + k] = off
-        largest = max(largest, abs(off) / size)
+        share = 1.0 if picks[k, 3] else 1.0 / size
+        error[loops + k] = off * share
+        largest = max(largest, abs(off) * share)
         for j in range(matrix.shape[1]):
-            matrix[loops + k, j] = m[picks[k, 1] + j]
+            matrix[loops + k, j] = m[picks[k, 1] + j] * share
     for k in range(loops):
         largest = max(largest, abs(error[k]))
     return largest
@@ -142,7 +155,7 @@ def measured(codes, last, picks, m, given, i, size, error, matrix):
 @compiled
 def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cells, square):
     """Closes the loops from the q there is; whether they are, as they should be, and near where they were before."""
-    q, _, _, step, moved, rate, error, _, upright, matrix = cells
+    q, _, _, step, moved, rate, error, _, upright, matrix, _, _ = cells
     size, enough, longest, most = limits
     before, largest = np.inf, np.inf
     for k in range(len(moved)):
@@ -160,7 +173,7 @@ def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cel
         solved(matrix, at_v, free, square, error, step)
         for k in range(len(step)):
             moved[k] += step[k]
-            if not abs(moved[k]) < longest:
+            if not abs(moved[k]) < longest * square[4][k]:
                 return False
         move(codes, quaternions, q, step, rate)
         before = largest
@@ -170,41 +183,90 @@ def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cel
     return largest <= enough and eliminated(matrix, free, square) > POOR
 
 
-@kept
-def follow_rows(
-    i, t, given, codes, last, picks, m, limits, at_q, at_v, free, quaternions, cells, square, results, rows
-):
+@compiled
+def slope(picks, given, i, size, at_v, free, cells, square, x):
+    """What all joints move by, to first order at the state that was taken apart last, on the way to row i."""
+    right, matrix = cells[7], cells[9]
+    tree, loops = len(at_v), len(right) - len(picks)
+    for k in range(loops):
+        right[k] = 0.0
+    for k in range(tree):
+        x[at_v[k]] = given[0, i, k] - given[0, i - 1, k]
+    for k in range(len(picks)):
+        way = given[0, i, tree + k] - given[0, i - 1, tree + k]
+        right[loops + k] = way * (1.0 if picks[k, 3] else 1.0 / size)
+    solved(matrix, at_v, free, square, right, x)
+
+
+@compiled
+def steady(before, after, moved, steps):
+    """As `kinematics.is_steady`, which says why."""
+    long, steep, off, turned = 0.0, 0.0, 0.0, 0.0
+    for k in range(len(moved)):
+        x, y, z = moved[k] / steps[k], before[k] / steps[k], after[k] / steps[k]
+        long, steep = max(long, abs(x)), max(steep, abs(y), abs(z))
+        off, turned = max(off, abs(x - 0.5 * (y + z))), max(turned, abs(z - y))
+    return steep < WIDEST and off <= BENT * long + NOISE and turned <= TURNED * steep + NOISE
+
+
+@entry("word", "word", "word", "words", "doubles")
+def follow_rows(i, last, table, four):
     """Rows from the i-th on, after one that is there; the number of the first that the loop cannot take, or of all.
 
-    given: values, rates and accelerations; codes: the table of native code, of which rows from `last` on are evaluated
-    at v; picks: where in m the value, the row of L and the bias of what is measured are, and whether it is an angle;
-    rows: q, v, a, and what dynamics gives, which `results` points to.
+    The table has t; given: values, rates and accelerations; codes: the table of native code, of which rows from `last`
+    on are evaluated at v; picks: where in m the value, the row of L and the bias of what is measured are, and whether
+    it is an angle; m; at_q, at_v; free velocities; quaternions; results; then cells, the parts of what was taken apart,
+    and rows: q, v, a, and what dynamics gives, which `results` points to. four: limits.
     """
-    q, v, a, step, _, rate, error, right, _, matrix = cells
+    # fmt: off
+    t, given, codes, picks = vector(table, 0), block(table, 1), number_rows(table, 2), number_rows(table, 3)
+    m, at_q, at_v, free = vector(table, 4), numbers(table, 5), numbers(table, 6), numbers(table, 7)
+    quaternions, results, limits = numbers(table, 8), numbers(table, 9), (four[0], four[1], four[2], four[3])
+    cells = (vector(table, 10), vector(table, 11), vector(table, 12), vector(table, 13), vector(table, 14),
+             vector(table, 15), vector(table, 16), vector(table, 17), vector(table, 18), matrix(table, 19),
+             vector(table, 20), vector(table, 21))
+    square = matrix(table, 22), numbers(table, 23), numbers(table, 24), vector(table, 25), vector(table, 26)
+    rows = (matrix(table, 27), matrix(table, 28), matrix(table, 29), matrix(table, 30), block(table, 31),
+            vector(table, 32))
+    # fmt: on
+    q, v, a, step, moved, rate, error, right, _, jacobian, before, after = cells
     all_q, all_v, all_a, needed, basis, fit = rows
-    tree, loops = len(at_q), len(error) - len(picks)
+    tree, loops, size = len(at_v), len(error) - len(picks), limits[0]
+    copy(all_q, i - 1, q)
+    measured(codes, last, picks, m, given, i - 1, size, error, jacobian)
+    if not eliminated(jacobian, free, square) > POOR:
+        return i
     while i < len(t):
         h = t[i] - t[i - 1]
-        copy(all_q, i - 1, q)
+        slope(picks, given, i, size, at_v, free, cells, square, before)
         for k in range(len(step)):
             step[k] = h * (all_v[i - 1, k] + 0.5 * h * all_a[i - 1, k])
+        for k in range(tree):
+            step[at_v[k]] = before[at_v[k]]
         move(codes, quaternions, q, step, rate)
         for k in range(tree):
             q[at_q[k]] = given[0, i, k]
+        for k in range(len(step)):
+            after[k] = step[k]
         if not closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cells, square):
+            return i
+        for k in range(len(moved)):
+            moved[k] += after[k]
+        slope(picks, given, i, size, at_v, free, cells, square, after)
+        if not steady(before, after, moved, square[4]):
             return i
         for k in range(loops):
             right[k] = 0.0
         for k in range(tree):
             v[at_v[k]], a[at_v[k]] = given[1, i, k], given[2, i, k]
         for k in range(len(picks)):
-            right[loops + k] = given[1, i, tree + k]
-        solved(matrix, at_v, free, square, right, v)
+            right[loops + k] = given[1, i, tree + k] * (1.0 if picks[k, 3] else 1.0 / size)
+        solved(jacobian, at_v, free, square, right, v)
         for k in range(last, len(codes)):
             native(codes, k)
         for k in range(len(picks)):
-            right[loops + k] = given[2, i, tree + k] - m[picks[k, 2]]
-        solved(matrix, at_v, free, square, right, a)
+            right[loops + k] = (given[2, i, tree + k] - m[picks[k, 2]]) * (1.0 if picks[k, 3] else 1.0 / size)
+        solved(jacobian, at_v, free, square, right, a)
         keep(all_q, i, q)
         keep(all_v, i, v)
         keep(all_a, i, a)
@@ -238,7 +300,8 @@ class Follower:
         self.way, self.model, self.known = way, way.model, way.known
         model, rows = self.model, way.model.equations.sizes["lam"] + len(self.known.measured)
         curved = model.nq != model.nv
-        shapes: dict = dict.fromkeys(("v", "a", "step", "moved"), model.nv) | dict.fromkeys(("q", "rate"), model.nq)
+        shapes: dict = dict.fromkeys(("v", "a", "step", "moved", "before", "after"), model.nv)
+        shapes |= dict.fromkeys(("q", "rate"), model.nq)
         shapes |= {"error": rows, "right": rows, "matrix": (rows, model.nv), "upright": len(model.topology.loops)}
         shapes["p"] = len(model.p_names)
         codes: list[Code] = [
@@ -312,13 +375,16 @@ class Follower:
         free = np.setdiff1d(np.arange(model.nv), known.at_v)
         kinds = ((at.q.start, at.joint.type) for at in model.topology.tree)
         quaternions = np.array([k for k, kind in kinds if len(kind.q_names) != len(kind.v_names)], dtype=np.int64)
-        names = "q", "v", "a", "step", "moved", "rate", "error", "right", "upright", "matrix"
+        names = "q", "v", "a", "step", "moved", "rate", "error", "right", "upright", "matrix", "before", "after"
         cells = tuple(self._parts[name] for name in names)
         height = len(self._parts["error"])
         orders = np.zeros(height, dtype=np.int64), np.zeros(len(free), dtype=np.int64)
-        square = np.zeros((height, len(free))), *orders, np.zeros(len(free))
-        limits = max(1.0, model.equations.closure_size), CLOSED, LONGEST, float(NEWTON)
+        square = np.zeros((height, len(free))), *orders, np.zeros(len(free)), model.equations.steps
+        limits = np.array([model.equations.closure_size, CLOSED, LONGEST, float(NEWTON)])
         at_q, at_v = (np.ascontiguousarray(x, dtype=np.int64) for x in (known.at_q, known.at_v))
+        first = t, given, self._codes, self._picks, self._m, at_q, at_v, free, quaternions, self._results
+        arrays = [np.ascontiguousarray(x) for x in (*first, *cells, *square)] + [*rows]
+        where = table(arrays)
         i = 0
         while i < n:  # the first row, and those that the loop cannot take
             q = q if i == 0 else way.carried(moving[0][i - 1], float(t[i - 1]), float(t[i]))
@@ -327,6 +393,5 @@ class Follower:
                 now = *now, *model.call("generalized_efforts", *now, p=way.p)
             for part, value in zip(rows, now, strict=False):
                 part[i] = value
-            i = follow_rows(i + 1, t, given, self._codes, self._last, self._picks, self._m, limits, at_q, at_v, free,
-                            quaternions, cells, square, self._results, rows)  # fmt: skip
+            i = follow_rows.call(i + 1, self._last, where.ctypes.data, limits.ctypes.data)
         return Followed(*moving, rows[3:] if dynamics else None)

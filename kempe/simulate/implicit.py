@@ -8,7 +8,6 @@ whole numbers of `memory.py`. Nothing here calls Python.
 """
 
 import math
-from functools import cache
 
 import numpy as np
 from numba.np.numpy_support import carray
@@ -27,7 +26,7 @@ from kempe.simulate.collocation import (
 )
 from kempe.simulate.dense import eliminated, moved_by, reduced
 from kempe.simulate.memory import *
-from kempe.simulate.native import addressed, compiled
+from kempe.simulate.native import compiled, entry
 from kempe.simulate.steps import copy, evaluate, look_up, native
 
 ITERATIONS = 7  # of Newton's method, at most
@@ -206,7 +205,7 @@ def expect(m, w, t, h, z):
 @compiled
 def allowed(m, w, i):
     """The error that entry i of the state may have."""
-    return m[ABSOLUTE] + m[RELATIVE] * abs(m[w[Y] + i])
+    return m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * abs(m[w[Y] + i])
 
 
 @compiled
@@ -291,7 +290,8 @@ def estimate(m, w, t, h, z):
         solve(real, w, w[EXCHANGED], e)
         squares = 0.0
         for i in range(n):
-            squares += (e[i] / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[w[NEW] + i])))) ** 2
+            most = max(abs(m[y + i]), abs(m[w[NEW] + i]))
+            squares += (e[i] / (m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * most)) ** 2
         size = math.sqrt(squares / n)
         if size < 1.0:
             break
@@ -307,6 +307,7 @@ def same(m, one, other, count):
     return apart == 0
 
 
+@entry("nothing", "doubles", "words", "word")
 def implicit_step(doubles, words, _work):
     """A step of the size that is tried: slopes into k, the state it leads to into new, and its error. Of no size, the
     Jacobian only."""
@@ -343,9 +344,3 @@ def implicit_step(doubles, words, _work):
             for other in range(3):
                 total += INVERSE[stage, other] * z[other, i]
             m[k + (stage + 1) * w[WIDE] + i] = total / h
-
-
-@cache
-def compiled_step():
-    """The implicit step, compiled or fetched: where nothing is stiff, nobody waits for it."""
-    return addressed(implicit_step)

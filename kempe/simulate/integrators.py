@@ -1,135 +1,28 @@
-"""Integrators: one compiled loop for all Runge-Kutta tables, with error control, dense output and located events.
+"""Integrators: one compiled loop for all Runge-Kutta tables, with error control, dense output and events.
 
 The step size is chosen as in Hairer, Norsett and Wanner (II.4): from the estimate's size, by at most a factor of 10 up
-and 5 down. An event is located on the dense output, and then by steps that end at it, so that it is as exact as any
-other point of the run. Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+and 5 down. Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
 """
 
 import math
 
+from kempe.simulate.crossings import find, land, take_sides
 from kempe.simulate.memory import *
-from kempe.simulate.native import compiled, kept
-from kempe.simulate.steps import between, copy, error, evaluate, first_step, guards, interpolate, settle, strain, take
+from kempe.simulate.native import compiled, entry, matrix, numbers, vector
+from kempe.simulate.steps import between, copy, error, evaluate, first_step, interpolate, settle, strain, take
 
 # With the usual safety of 0.9 a fifth of all steps is taken in vain, and runs that are as exact take 13 % more work.
 SAFETY, SHRINK, GROW = 0.75, 0.2, 10.0
 FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
 FORGOTTEN = 0.9  # how much of them is left a step later
-SPOILT, ASIDE = 1e6, 0.9  # error, in parts of what is allowed, of a step that is tried again with this part of its size
+ASIDE = 0.9  # of its size: what a step through a singular pose is tried again with, where a stage met the pose itself
+SPOILT = 2.0  # times as large an error as before is let pass by each of these tries, up to 1e6 of what is allowed
 BY_SHIFT = 2  # value of JUST_REJECTED
 MOVED = 0.3  # of what is allowed: how far a projection may move a step; usual is a hundredth
-SAMPLES = 4  # of each step, looked at for events
-BISECTIONS = 52
 STABLE = 5.8  # h |lambda| near the end of dop853's stability: 6.1 along the negative axis, 5.96 along the imaginary one
 LOOK = 1000  # steps between looks for stiffness; then as many steps in a row are at STABLE as CERTAIN, with few others
 CERTAIN, RELIEVED = 15, 6
 CROWD = 5  # steps between two rows: about a period of what they follow, at usual tolerances
-REFINEMENTS = 4
-
-
-# ---- events ----------------------------------------------------------------------------------------------
-
-
-@compiled
-def sign(x):
-    """-1, 0 or 1."""
-    return 1 if x > 0 else -1 if x < 0 else 0
-
-
-@compiled
-def take_sides(m, w):
-    """On which side of each event's zero the run is; at a zero, the side it is going to."""
-    side, spot = w[SIDE], w[SPOT]
-    guards(m, w, m[T], w[Y])
-    for e in range(w[EVENTS]):
-        w[side + e] = sign(m[w[GUARDED] + e])
-    soon = 1e-6 * (m[H] if m[H] > 0 else 1e-3)
-    for i in range(w[N]):
-        m[spot + i] = m[w[Y] + i] + soon * m[w[K] + i]
-    guards(m, w, m[T] + soon, spot)
-    for e in range(w[EVENTS]):
-        if w[side + e] == 0:
-            w[side + e] = sign(m[w[GUARDED] + e])
-
-
-@compiled
-def expression(m, w, t, h, theta, event):
-    """An event's expression at a part of the step; those of all events are in GUARDED."""
-    between(m, w, h, theta)
-    guards(m, w, t + theta * h, w[SPOT])
-    return m[w[GUARDED] + event]
-
-
-@compiled
-def find(m, w, t, h):
-    """The first event on the polynomial of the step: the part of the step at which it is, and its number or NONE."""
-    side, signs = w[SIDE], w[SIGN]
-    earliest, which = 2.0, NONE
-    for sample in range(1, SAMPLES + 1):
-        theta = sample / SAMPLES
-        expression(m, w, t, h, theta, 0)
-        for e in range(w[EVENTS]):
-            w[signs + e] = sign(m[w[GUARDED] + e])
-        for e in range(w[EVENTS]):
-            now, direction = w[signs + e], w[w[DIRECTION] + e]
-            if now == 0 or now == w[side + e] or w[side + e] == 0 or (direction != 0 and direction != now):
-                continue
-            low, high = theta - 1.0 / SAMPLES, theta
-            for _ in range(BISECTIONS):
-                half = 0.5 * (low + high)
-                if sign(expression(m, w, t, h, half, e)) == now:
-                    high = half
-                else:
-                    low = half
-            if high < earliest:
-                earliest, which = high, e
-        if which != NONE:
-            break
-        for e in range(w[EVENTS]):
-            if w[signs + e] != 0:
-                w[side + e] = w[signs + e]
-    return earliest, which
-
-
-@compiled
-def step_to(m, w, t, size, event):
-    """A step of that size, brought onto the manifold; the event's expression there."""
-    if w[EULER]:  # the slope at t was replaced by the one the step went along
-        copy(m, w[Y], w[CELLS] + 1, w[N])
-        evaluate(m, w, t, 0)
-    take(m, w, t, size)
-    settle(m, w, t, size)
-    guards(m, w, t + size, w[NEW])
-    return m[w[GUARDED] + event]
-
-
-@compiled
-def land(m, w, t, h, theta, event):
-    """Steps from t to the event itself, its time corrected by what is left of its expression; the size of the step."""
-    reach = 1e-3
-    before = expression(m, w, t, h, theta - reach, event)
-    rate = (expression(m, w, t, h, theta + reach, event) - before) / (2 * reach * h)
-    size = theta * h
-    left = step_to(m, w, t, size, event)
-    for _ in range(REFINEMENTS):
-        other = min(max(size - left / rate, 0.0), h)
-        if not abs(other - size) > ULP * max(abs(t), size):
-            break
-        better = step_to(m, w, t, other, event)
-        if not abs(better) < abs(left):  # an expression that jumps has no rate
-            step_to(m, w, t, size, event)
-            break
-        size, left = other, better
-    # Rounding may have left it just before the zero, where it would be found once more.
-    push = ULP * max(abs(t), h)
-    while sign(left) == w[w[SIDE] + event] and size < h and push < 1e-12 * max(abs(t), h):
-        size = min(size + push, h)
-        left = step_to(m, w, t, size, event)
-        push *= 4
-    return size
-
-
-# ---- the loop --------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -205,10 +98,12 @@ def reject(m, w, h, size):
     w[JUST_REJECTED] = 1
 
 
-@kept
-def advance(m, w, times, rows, until, budget):
-    """Goes on until a time, an event, or a number of steps; says which. Rows are filled at the times that are given;
-    where every step is to have one, at the end of each, with its time, as long as there is room."""
+@entry("word", "words", "double", "word")
+def advance(table, until, budget):
+    """Goes on until a time, an event, or a number of steps; says which. The table has m, w, times and rows: rows are
+    filled at the times that are given; where every step is to have one, at the end of each, with its time, as long as
+    there is room."""
+    m, w, times, rows = vector(table, 0), numbers(table, 1), vector(table, 2), matrix(table, 3)
     n, last = w[N], w[K] + (w[SLOPES] - 1) * w[WIDE]
     adaptive, asked = w[ESTIMATES] > 0, 0 if w[EVERY] else len(times)
     while True:
@@ -245,10 +140,13 @@ def advance(m, w, times, rows, until, budget):
             if not size < 1.0:
                 reject(m, w, h, size)
                 continue
-        elif w[CROSSING] and not error(m, w, h) < SPOILT:  # a stage met the singular pose itself
+        elif w[CROSSING] and not error(m, w, h) < min(SPOILT ** -w[JUST_REJECTED], 1e6):
             m[H] = ASIDE * h
             w[REJECTED] += 1
+            w[JUST_REJECTED] = min(w[JUST_REJECTED], 0) - 1
             continue
+        elif w[CROSSING]:
+            w[JUST_REJECTED] = 0
         settle(m, w, t, h)
         m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
         if w[WATCH] and not m[FIT] >= m[WEAK_BELOW]:
@@ -258,7 +156,7 @@ def advance(m, w, times, rows, until, budget):
             if w[JUST_REJECTED] != BY_SHIFT or m[SHIFT] < 0.5 * m[SHIFTED]:
                 m[SHIFTED] = m[SHIFT]
                 reject(m, w, h, m[SHIFT] / MOVED)
-                w[JUST_REJECTED] = BY_SHIFT
+                w[JUST_REJECTED], w[REPIVOT] = BY_SHIFT, 1
                 continue
             m[ROUNDING] = m[SHIFT]  # a smaller step did not lessen it
         if controlled:

@@ -78,6 +78,7 @@ def layout(s: Sizes) -> Layout:
     stages, solving = len(method.a), int(METHODS[s.method].implicit)
     parts = {
         CELLS: 1 + wide + s.width + s.p + s.scales,
+        USUAL: wide,
         Y: wide,
         NEW: wide,
         SPOT: wide,
@@ -93,6 +94,7 @@ def layout(s: Sizes) -> Layout:
         COEFFICIENTS: s.pieces * s.powers * s.width,
         JUMP_TIMES: 3 * s.jumps,
         GUARDED: s.events,
+        SEEN: 5 * s.events,  # at two looks, with slopes, and half way
         PROJECTED: s.nq + s.nv + 1,  # and what is left of the residual
         APPLIED: 2 + s.nu + s.limited,  # health, fitness, u, stops
         DENSE_REST: s.nv,
@@ -135,7 +137,7 @@ def layout(s: Sizes) -> Layout:
     w[[DOUBLES, WHOLE]] = len(m), len(w)
     m[EXPONENT] = 1.0 / (method.error_order + 1) if method.error_order is not None else 0.0
     pointers, targets = zip(*_pointers(s, w), strict=True)
-    kept = (CELLS, Y, NEW, BREAKS, COEFFICIENTS, JUMP_TIMES, PROJECTED, APPLIED, DENSE_SCALES)
+    kept = (CELLS, USUAL, Y, NEW, BREAKS, COEFFICIENTS, JUMP_TIMES, PROJECTED, APPLIED, DENSE_SCALES)
     shared = {part: parts[part] for part in kept}
     return Layout(m, w, np.array(pointers), np.array(targets), shared)
 

@@ -10,16 +10,23 @@ from kempe.model.model import Model
 from kempe.topology.paths import lock_paths
 
 SLIGHT = 1e-8  # of the largest acceleration
-NEAR = 1e-10  # rad or m, and per second: what is at a limit, or at rest there
+NEAR = 1e-10  # rad or sizes of the mechanism, and per second: what is at a limit, or at rest there
 
 
 @dataclass(frozen=True)
 class Lock:
-    """One limit of a freedom; sign: 1 for an upper one, -1 for a lower one."""
+    """One limit of a freedom; sign: 1 for an upper one, -1 for a lower one; size: what makes it a number without
+    unit."""
 
     limit: Limit
     value: float
     sign: float
+    size: float
+
+    @property
+    def near(self) -> float:
+        """What is at the limit, or at rest there: rad or m, and per second."""
+        return NEAR * self.size
 
     @property
     def name(self) -> str:
@@ -29,7 +36,9 @@ class Lock:
 
 def locks_of(model: Model) -> tuple[Lock, ...]:
     """All limits that can be met."""
-    every = (Lock(x, value, sign) for x in model.limits for value, sign in ((x.low, -1.0), (x.high, 1.0)))
+    sizes = model.equations.steps
+    both = ((x, value, sign) for x in model.limits for value, sign in ((x.low, -1.0), (x.high, 1.0)))
+    every = (Lock(x, value, sign, float(sizes[x.v])) for x, value, sign in both)
     return tuple(lock for lock in every if abs(lock.value) < inf)
 
 
@@ -44,12 +53,16 @@ def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[f
     return tuple(values[path] for path in masked.topology.masks)
 
 
-def pressed(locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[str]:
-    """Limits that are not locked, but that something moves, or presses, against, or that are exceeded."""
-    found, slight = [], SLIGHT * np.abs(a).max(initial=0.0)  # what is left where a lock has just let go
+def pressed(
+    locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray, sizes: np.ndarray
+) -> list[str]:
+    """Limits that are not locked, but that something moves, or presses, against, or that are exceeded; sizes: what
+    makes velocities numbers without unit."""
+    found, slight = [], SLIGHT * np.abs(a / sizes).max(initial=0.0)  # what is left where a lock has just let go
     for lock in locks:
         beyond, rate, push = (lock.sign * x for x in (q[lock.limit.q] - lock.value, v[lock.limit.v], a[lock.limit.v]))
-        moves = beyond >= -NEAR and (rate > NEAR or (rate >= -NEAR and push > slight))
-        if lock.name not in on and (moves or beyond > 2 * NEAR):
+        near = lock.near
+        moves = beyond >= -near and (rate > near or (rate >= -near and push > slight * lock.size))
+        if lock.name not in on and (moves or beyond > 2 * near):
             found.append(lock.name)
     return found

@@ -1,7 +1,7 @@
 """Machine: the memory of one run and the calls that move it on; between calls it stands still and can be changed."""
 
-from collections.abc import Callable
-from ctypes import CFUNCTYPE, POINTER, c_double, c_int64, c_ssize_t, c_void_p, cast
+from collections.abc import Callable, Generator
+from ctypes import CFUNCTYPE, c_ssize_t, c_void_p, cast
 from dataclasses import replace
 
 import numpy as np
@@ -9,28 +9,38 @@ import numpy as np
 from kempe.compiler.kernel import Kernel
 from kempe.model.model import Model
 from kempe.simulate.drive import Drive, efforts
-from kempe.simulate.implicit import compiled_step
+from kempe.simulate.implicit import implicit_step
 from kempe.simulate.integrators import advance
 from kempe.simulate.layout import LINE, Sizes, layout
 from kempe.simulate.memory import *
-from kempe.simulate.native import yet_to_compile
+from kempe.simulate.native import table
 from kempe.simulate.progress import notice
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
 from kempe.simulate.tables import Method
 
-_CALLBACK = CFUNCTYPE(None, c_ssize_t, c_ssize_t, c_ssize_t)
-_DOUBLES, _WORDS = POINTER(c_double), POINTER(c_int64)
+_CALLBACK = CFUNCTYPE(None, c_ssize_t)  # of what compiled code gives (inputs, outputs, work) the first
 ROOM = 1000  # rows of a run that has one of every step, before they are handed on
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
+def _usual(model: Model) -> np.ndarray:
+    """What is usual of q and v, in seconds: a radian, or the mechanism's length. Absolute errors are by that."""
+    q: list[float] = []
+    for t in model.topology.tree:
+        own = [model.equations.scale.of(unit) for unit in t.joint.type.units]
+        q += [1.0] * (len(t.joint.type.q_names) - len(own)) + own  # a quaternion has one number more
+    return np.concatenate([q, model.equations.steps])
+
+
 def _constants(model: Model) -> tuple[int, tuple[int, ...]]:
-    """How many equations the loops have, and where quaternions begin in q; remembered as long as the model lives."""
+    """How many equations the loops have for the dense way, which masked models never take, and where quaternions begin
+    in q; remembered as long as the model lives."""
     if "constants" not in model.compiled:
         kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
         quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
-        model.compiled["constants"] = model.equations.sizes["lam"], quaternions
+        loops = 0 if model.formulation == "masked" else model.equations.sizes["lam"]
+        model.compiled["constants"] = loops, quaternions
     return model.compiled["constants"]
 
 
@@ -55,7 +65,12 @@ class Machine:
         self.model, self.drive = model, drive
         nq, nv, n, width, events = model.nq, model.nv, len(state), len(drive.held), len(directions)
         self._failure: BaseException | None = None
-        self._callback = _CALLBACK(self._call) if drive.function is not None else None
+        self._arrays: list[np.ndarray | None] = [None] * 4  # those that the table describes
+        self._callback = None
+        if drive.function is not None:
+            calls = self._calls()
+            next(calls)
+            self._callback = _CALLBACK(calls.send)
         self._jumps = jumps = drive.breaks
         loops, quaternions = _constants(model)
         pieces, powers = (0, 0) if drive.table is None else drive.table.coefficients.shape[:2]
@@ -65,6 +80,7 @@ class Machine:
         room = np.zeros(w[WIDE] - n)
         self._set(CELLS, np.concatenate([[0.0], state, room, drive.held, p, scales]))
         self._set(Y, state)
+        self._set(USUAL, np.concatenate([_usual(model), np.ones(n - nq - nv)]))
         if drive.table is not None:
             self._set(BREAKS, drive.table.breaks)
             self._set(COEFFICIENTS, drive.table.coefficients)
@@ -94,7 +110,7 @@ class Machine:
         self._side = w[WORDS : WORDS + s.events]
         self.slopes = m[w[K] : w[K] + w[ALL_SLOPES] * w[WIDE]].reshape(w[ALL_SLOPES], w[WIDE])[:, :n]
         self._variation = variation
-        w[IMPLICIT] = 0 if variation is None else compiled_step().address
+        w[IMPLICIT] = 0 if variation is None else implicit_step.address
         w[VARIATION] = 0 if variation is None else variation.address
 
     def change(self, method: Method, variation: Kernel | None) -> None:
@@ -109,7 +125,7 @@ class Machine:
         m, w, n = self.m, self.w, len(self.y)
         self.prepare()
         m[TRIED] = 0.0
-        compiled_step().ctypes(m.ctypes.data_as(_DOUBLES), w.ctypes.data_as(_WORDS), 0)
+        implicit_step.call(m.ctypes.data, w.ctypes.data, 0)
         return m[w[JACOBIAN] : w[JACOBIAN] + n * n].reshape(n, n).copy()
 
     def _set(self, part: int, values: np.ndarray) -> None:
@@ -130,6 +146,13 @@ class Machine:
         self._c[:] = scales
         self.changed()
 
+    def watch(self, guard: Kernel | None, event: int, side: int) -> None:
+        """Swaps the expressions of events for others, one of which begins on another side of its zero."""
+        scales, fresh = self.scales, int(self.w[FRESH])
+        self._guard = guard
+        self.use(self.system, scales)
+        self.w[FRESH], self._side[event] = fresh, side
+
     @property
     def scales(self) -> np.ndarray:
         """c, as it is."""
@@ -149,9 +172,9 @@ class Machine:
 
     def prepare(self) -> None:
         """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
-        if not advance.overloads and yet_to_compile():
+        if not advance.is_kept:
             notice("the integrators are being compiled, once on a machine; that takes half a minute")
-        advance(self.m, self.w, self._times, self._rows, -np.inf, 0)
+        self._advance(-np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
         """Sets the clock; a step size of 0 is for the method to choose."""
@@ -220,23 +243,35 @@ class Machine:
 
     def advance(self, until: float, budget: int) -> int:
         """Goes on; one of the ways to end that `memory` has."""
-        how = advance(self.m, self.w, self._times, self._rows, until, budget)
+        how = self._advance(until, budget)
         if self._failure is not None:
             raise self._failure
         return how
 
-    def _call(self, _inputs: int, _outputs: int, _work: int) -> None:
-        """What compiled code calls where the torque is Python; an exception is kept until it has returned."""
+    def _advance(self, until: float, budget: int) -> int:
+        arrays = [self.m, self.w, self._times, self._rows]
+        if any(x is not y for x, y in zip(arrays, self._arrays, strict=True)):
+            self._arrays, self._table = arrays, table(arrays)
+        return advance.call(self._table.ctypes.data, until, budget)
+
+    def _calls(self) -> Generator[None, int, None]:
+        """What compiled code calls where the torque is Python: each call goes on to the next `yield`. An exception is
+        kept until the compiled code has returned, also one that a signal raises (Ctrl-C) as Python takes over, which
+        is before the first line of a function and so nothing that it could catch."""
         function: Callable = self.drive.function  # type: ignore[assignment]
         nq = self.model.nq
-        if self._failure is not None:
-            return
         try:
-            given = self._given.copy()
-            self.outside[:] = efforts(self.model, function(float(given[0]), given[1 : 1 + nq], given[1 + nq :]))
+            while True:
+                yield
+                given = self._given.copy()
+                self.outside[:] = efforts(self.model, function(float(given[0]), given[1 : 1 + nq], given[1 + nq :]))
+        except GeneratorExit:
+            return
         except BaseException as error:
             self._failure = error
             self.w[ABORTED] = 1
+        while True:
+            yield
 
     @property
     def t(self) -> float:

@@ -1,254 +1,340 @@
-"""Many: mechanisms of one model that move on by fixed steps side by side, each in coordinates that suit it.
+"""Many: mechanisms of one model that move on by fixed steps side by side, each by the program that its state asks for.
 
-All begin with one choice of generalized coordinates. Those it does not suit, along some of their way, go that way again
-with another: one that others use already, or the best where it began; and where even that fails on the way, by halves.
+Which coordinates take a step is for the rule of the `atlas` to say, at the state where the step begins: so each
+mechanism moves as it would alone, whatever the others do, however steps are told apart into rows and calls. All begin
+with those of the first choice, by native code that leaves each where it needs others; these are sought then, and the
+few steps that none are fit for are taken by the dense way.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.analyze.atlas import NARROW, atlas, coordinates, enough, fittest
+from kempe.analyze.choosing import best_at
+from kempe.analyze.freedom import freedom_beside
 from kempe.compiler.kernel import Kernel
 from kempe.dynamics.partition import Choice
 from kempe.model.model import Model
-from kempe.simulate.choices import FADING, WEAK, best_at
+from kempe.simulate.pivoted import Pivoted
 from kempe.simulate.scales import scales
-from kempe.simulate.stepping import step, stride
+from kempe.simulate.stepping import Step, fits_program, step, stride
 from kempe.simulate.system import Setting
 from kempe.simulate.tables import Method
 
 CLOSED = 1e-8  # residual of loops, beside the mechanism's size, up to which steps go on from a state
-Start = Sequence[np.ndarray]  # t (n,), q, v, z (n, ..)
+UNKNOWN = -1
+OPENED = 1e-6  # residual of loops, likewise, at which a mechanism counts as lost
+ANEW, DENSE, LOST = -1, -2, -3  # in the place of a choice's number: to be told by the rule; the dense way; no numbers
 
 
-@dataclass(frozen=True, eq=False)
-class Moved:
-    """States of n mechanisms at some rows: t (n, rows), q, v, z (n, rows, ..). fit, gap (n,): the least fitness of
-    coordinates on the way, and the largest residual of loops."""
+@dataclass(eq=False)
+class Moving:
+    """n mechanisms on their way: t (n,), q, v, z (n, ..), parameters p (np) or (n, np).
+
+    number: of the choice that each is in. As long as it moves by one, the generalized velocities
+    among v are its own, and the others, and closed loops, are worked out where they are asked for: loose, where they
+    are not yet. ruled: whether the rule was asked for it at this state. settled: whether its steps have to be closed
+    one by one. free: its freedom while it goes the dense way, UNKNOWN where nobody has looked. fit, gap: the least
+    fitness, and the largest residual of loops, so far.
+    """
 
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
     z: np.ndarray
-    fit: np.ndarray
-    gap: np.ndarray
-
-    @property
-    def states(self) -> tuple[np.ndarray, ...]:
-        """t, q, v, z."""
-        return self.t, self.q, self.v, self.z
-
-    @property
-    def last(self) -> Start:
-        """The last row, to go on from."""
-        return [x[:, -1] for x in self.states]
-
-    def put(self, some: np.ndarray, other: "Moved") -> None:
-        """Takes over some mechanisms from another."""
-        for target, source in zip((*self.states, self.fit, self.gap), (*other.states, other.fit, other.gap),
-                                  strict=True):  # fmt: skip
-            target[some] = source
-
-    def of(self, some: np.ndarray) -> "Moved":
-        """Of some mechanisms."""
-        return Moved(*(x[some] for x in (*self.states, self.fit, self.gap)))
-
-    def weak(self, least: float) -> np.ndarray:
-        """Which mechanisms' coordinates were not fit on the way, or gave what is no number."""
-        return ~((self.fit > least) & _finite((self.q, self.v)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """What mechanisms are to go: from where, under which values w from outside, with which parameters p, to how many
-    rows, and by how many steps to each. w is (..), (n, ..), or (n, steps, ..); p (..) or (n, ..); their first axis may
-    have length 1."""
-
-    start: Start
-    w: np.ndarray
     p: np.ndarray
-    rows: int
-    every: int
+    number: np.ndarray
 
-    def of(self, some: np.ndarray) -> "_Way":
-        """Of some mechanisms."""
-        if len(some) == len(self.start[0]):
-            return self
-        start, given = [x[some] for x in self.start], (self.w, self.p)
-        w, p = (x if x.ndim == 1 or len(x) == 1 else x[some] for x in given)
-        return replace(self, start=start, w=w, p=p)
+    def __post_init__(self):
+        n = len(self.t)
+        self.ruled, self.settled, self.loose = np.zeros((3, n), dtype=bool)
+        self.free, self.fit, self.gap = np.full(n, UNKNOWN), np.ones(n), np.zeros(n)
 
-    def part(self, start: Start, first: int, last: int) -> "_Way":
-        """Some of the steps, from where they begin to one row at their end."""
-        return _Way(start, self.w[:, first:last] if self.w.ndim == 3 else self.w, self.p, 1, last - first)
+    def parameters(self, some: np.ndarray) -> np.ndarray:
+        """Of some of them."""
+        return _own((self.p,), some)[0]
 
 
 class Many:
     """What moves mechanisms on.
 
-    closed: how far loops may be open at the end of a step, relative to the mechanism's size, before they are closed as
-    the state is given out. p: parameters of all, or a row for each.
+    closed: how far loops may be open at the end of a step, relative to the mechanism's size, before steps are closed
+    one by one.
     """
 
-    def __init__(self, model: Model, setting: Setting, method: Method, h: float, p: np.ndarray, count: int,
-                 threads: int | None = None, closed: float = CLOSED):  # fmt: skip
-        self._setting, self._method, self._h, self._p = setting, method, h, p
-        self._threads, self._closed = threads, closed
-        self._number = np.zeros(count, dtype=int)  # of the choice in use
+    def __init__(self, model: Model, setting: Setting, method: Method, h: float, threads: int | None = None,
+                 closed: float = CLOSED):  # fmt: skip
+        self._setting, self._method, self._h, self._threads, self._closed = setting, method, h, threads, closed
         self.use(model)
 
     def use(self, model: Model) -> None:
-        """Goes on with a model of the same coordinates; one choice for all."""
-        self.model = model
-        self._choices: list[Choice | None] = [model.choice if model.topology.constrained else None]
-        self._number[:] = 0
-        self._known: dict[int, tuple[Kernel, np.ndarray]] = {}
+        """Goes on with a model of the same coordinates."""
+        self.model, self._loops = model, model.topology.constrained
+        self._choices: list[Choice | None] = [model.choice if self._loops else None]
+        least = enough(model) if self._loops else 0.0
+        self._allowed = np.array([least, 0.5 * least, self._closed])
+        self._known: dict[tuple[int, int], Kernel] = {}
+        self._scaled: tuple[np.ndarray | None, dict[int | None, np.ndarray]] = None, {}
+        self._fits: Kernel | None = None
+        self._dense: dict[int, Pivoted] = {}  # by freedom
 
     @property
     def choices(self) -> int:
         """How many choices of generalized coordinates have been in use."""
         return len(self._choices)
 
-    def stride(self, start: Start, w: np.ndarray, steps: int) -> Sequence[np.ndarray]:
-        """q, v, z after some steps, of one mechanism or many (without and with an axis of their own)."""
-        if len(self._choices) == 1:  # one call of native code, for what is nearly always so
-            compiled, sizes = self._strides(steps)
-            *found, fit, left = compiled(*start, w, self._p, sizes)
-            if not self.model.topology.constrained or (fit.min() > WEAK and left.max() <= self._closed):
-                return found
-        if start[0].ndim:
-            return self.advance(start, w, every=steps).last[1:]
-        return [x[0] for x in self.advance([x[None] for x in start], w, every=steps).last[1:]]
+    # ---- one call --------------------------------------------------------------------------------------
 
-    def _strides(self, steps: int) -> tuple[Kernel, np.ndarray]:
-        if steps not in self._known:
-            choice = self._choices[0]
-            found = stride(self.model, self._setting, choice, self._method, self._h, steps)
-            self._known[steps] = found, self.scales(choice)
-        return self._known[steps]
+    def stride(self, t, q, v, z, w, p, steps: int, number: int | np.ndarray = 0) -> tuple:
+        """q, v, z on the loops and fit after some steps, of one mechanism or many (without and with an axis of their
+        own); and the number of the choice each is in then, as it was given before, an int where all are alike."""
+        if isinstance(number, int) and number >= 0:
+            *found, left = self._strided(number, t, q, v, z, w, p, steps)
+            if not self._loops or not left.any():
+                return *found, number
+        if not np.ndim(t):
+            one = [np.asarray(x)[None] for x in (t, q, v, z)]
+            *found, numbers = self._by_rule(*one, w, p, steps, np.array([number]))  # type: ignore[call-arg]
+            return *(x[0] for x in found), int(numbers[0])
+        numbers = np.full(len(t), number)
+        found, late = [np.empty(x.shape) for x in (q, v, z, t)], numbers < 0
+        for each in np.unique(numbers[~late]).tolist():
+            some = np.flatnonzero(numbers == each)
+            *part, left = self._strided(each, *_of((t, q, v, z), some), *_own((w, p), some), steps)  # type: ignore[call-arg]
+            late[some] = left != 0
+            for target, source in zip(found, part, strict=True):
+                target[some] = source
+        if late.any():
+            some = np.flatnonzero(late)
+            given = *_of((t, q, v, z), some), *_own((w, p), some)
+            *part, numbers[some] = self._by_rule(*given, steps, numbers[some])  # type: ignore[call-arg]
+            for target, source in zip(found, part, strict=True):
+                target[some] = source
+        return *found, one_number(numbers)
 
-    def scales(self, choice: Choice | None) -> np.ndarray:
-        """c of a choice; of trees, whose stops are as stiff as inertias make them, a row for each of many parameters,
-        where there are stops."""
-        if self._p.ndim == 1:
-            return scales(self.model, self._p, choice)
-        if choice is not None or not self.model.limits:
-            return scales(self.model, self.model.p, choice)
-        different, where = np.unique(self._p, axis=0, return_inverse=True)
-        return np.array([scales(self.model, p) for p in different])[where]
+    def _strided(self, number: int, t, q, v, z, w, p, steps: int) -> tuple[np.ndarray, ...]:
+        """q, v, z, fit, and how many steps are left that this choice may not take."""
+        if (number, steps) not in self._known:
+            by = stride(self.model, self._setting, self._choices[number], self._method, self._h, steps)
+            self._known[number, steps] = by
+        _, q, v, z, fit, _, left = self._known[number, steps](t, q, v, z, w, p, self.scales(p, number), self._allowed)
+        return q, v, z, fit, left
 
-    def advance(self, start: Start, w: np.ndarray, rows: int = 1, every: int = 1) -> Moved:
-        """States at `rows` rows, `every` steps apart, under values w from outside: (..), (n, ..), or (n, rows * every,
-        ..) for every step, where the first axis may have length 1."""
-        way, numbers = _Way(start, w, self._p, rows, every), np.unique(self._number).tolist()
-        if len(numbers) == 1:
-            found = self._run(numbers[0], way)
-        else:
-            found = self._empty(len(self._number), rows)
-            for number in numbers:
-                some = np.flatnonzero(self._number == number)
-                found.put(some, self._run(number, way.of(some)))
-        if self.model.topology.constrained:
-            self._rechosen(found, way)
+    def _by_rule(self, t, q, v, z, w, p, steps: int, number: np.ndarray) -> tuple[np.ndarray, ...]:
+        moving = Moving(t.copy(), q.copy(), v.copy(), z.copy(), p, number)
+        q, v, z = self.advance(moving, w, 1, steps)
+        return q[:, 0], v[:, 0], z[:, 0], moving.fit, moving.number
+
+    def scales(self, p: np.ndarray, number: int | None) -> np.ndarray:
+        """c of a choice, or of the dense way; a row for each of many parameters where stops are as stiff as inertias
+        make them. Of the last parameters it is remembered."""
+        if self._scaled[0] is not p:
+            self._scaled = p, {}
+        known = self._scaled[1]
+        if number not in known:
+            choice = None if number is None else self._choices[number]
+            if p.ndim == 1:
+                known[number] = scales(self.model, p, choice)
+            elif self._setting.stops is None or not self.model.limits:
+                known[number] = scales(self.model, self.model.p, choice)
+            else:
+                different, where = np.unique(p, axis=0, return_inverse=True)
+                known[number] = np.array([scales(self.model, each, choice) for each in different])[where]
+        return known[number]
+
+    # ---- along rows ------------------------------------------------------------------------------------
+
+    def advance(self, moving: Moving, w: np.ndarray, rows: int, every: int) -> tuple[np.ndarray, ...]:
+        """q, v, z on the loops at `rows` rows, `every` steps apart, under values w from outside: (..), (n, ..), or
+        (n, rows * every, ..) for every step, where the first axis may have length 1. The mechanisms move on."""
+        n = len(moving.t)
+        found = tuple(np.empty((n, rows, *x.shape[1:])) for x in (moving.q, moving.v, moving.z))
+        left = np.full(n, rows * every)  # steps, of each
+        for some in self._alike(moving, np.flatnonzero(moving.number >= 0)):
+            self._iterated(moving, some, left, w, rows, every, found)
+        while len(waiting := np.flatnonzero(left > 0)):
+            before = left[waiting]
+            self._decide(moving, waiting[moving.number[waiting] == ANEW])
+            for some in self._alike(moving, waiting):
+                if moving.number[some[0]] >= 0:
+                    self._iterated(moving, some, left, w, rows, every, found, one=True)
+                elif moving.number[some[0]] == DENSE:
+                    self._densely(moving, some, left, w, rows * every)
+                else:
+                    self._lost(moving, some, left, rows, every, found)
+            come = (left[waiting] < before) & (left[waiting] % every == 0)
+            self._rows(moving, waiting[come], left, rows, every, found)
         return found
 
-    def _empty(self, count: int, rows: int) -> Moved:
-        nz = len(self._setting.law.states) if self._setting.law is not None else 0
-        shapes = [(rows,), *((rows, size) for size in (self.model.nq, self.model.nv, nz)), (), ()]
-        return Moved(*(np.empty((count, *shape)) for shape in shapes))
+    def _alike(self, moving: Moving, some: np.ndarray) -> list[np.ndarray]:
+        """Those that one program takes, together."""
+        key = 2 * moving.number[some] + moving.settled[some]
+        return [some[key == each] for each in np.unique(key)]
 
-    # ---- by one choice ---------------------------------------------------------------------------------
+    def _iterated(self, moving: Moving, some: np.ndarray, left: np.ndarray, w, rows: int, every: int, found,
+                  one: bool = False) -> None:  # fmt: skip
+        """Some mechanisms by their choice: to all rows, which they have ahead, or each to its next one; those that need
+        other coordinates on the way are left where that is, with loops closed."""
+        number, settled, whole = int(moving.number[some[0]]), bool(moving.settled[some[0]]), rows * every
+        by, done = self._step(number, settled), whole - left[some]
+        budget = (left[some] - 1) % every + 1 if one else left[some]
+        allowed = self._allowed * [1.0, 1.0, np.inf] if settled else self._allowed
+        p, y = moving.parameters(some), moving.v[some]
+        y = y if by.independent is None else y[:, by.independent]
+        known = moving.fit[some], moving.gap[some]
+        state = moving.t[some], moving.q[some], y, moving.z[some], *known, budget.astype(float)
+        length = int(budget.max()) if one else every
+        given = (
+            _of_steps(w, some, done, length if one else whole),
+            p,
+            *_own((self.scales(moving.p, number),), some),
+            allowed,
+        )
+        ways = by.iteration(state, given, 1 if one else rows, length, self._threads)
+        t, q, y, z, fit, gap, rest = (x[:, -1] for x in ways)
+        wide, rest = rest < 0, np.abs(np.round(rest)).astype(int)
+        moving.t[some], moving.q[some], moving.z[some] = t, q, z
+        moving.fit[some], moving.gap[some], moving.settled[some[wide]] = fit, gap, True
+        moving.v[some[:, None], by.independent if by.independent is not None else np.arange(y.shape[1])] = y
+        left[some] += rest - budget
+        if not one:
+            reached = (whole - left[some]) // every
+            closed = self._finished(by, ways[1], ways[2], p)
+            for target, source in zip(found, (*closed, ways[3]), strict=True):
+                target[some] = np.where((np.arange(rows) < reached[:, None])[:, :, None], source, target[some])
+        moving.loose[some] |= rest < budget
+        halted = (rest > 0) & moving.loose[some]  # by steps of this choice, which is fit to close them
+        if halted.any():
+            closed = self._finished(by, q[halted][:, None], y[halted][:, None], moving.parameters(some[halted]))
+            moving.q[some[halted]], moving.v[some[halted]] = (x[:, 0] for x in closed)
+            moving.loose[some[halted]] = False
+        # A step that the rule gives to coordinates which lose their fitness in it is for the dense way.
+        stuck = (rest == budget) & ~wide & moving.ruled[some]
+        moving.number[some[rest > 0]] = np.where(stuck[rest > 0], DENSE, ANEW)
+        moving.ruled[some] = False
 
-    def _run(self, number: int, way: _Way) -> Moved:
-        """A way by one of the choices; where loops open too far, by steps that are settled."""
-        found = self._stepped(number, way, settled=False)
-        wide = np.flatnonzero(found.gap > self._closed)
-        if len(wide):
-            found.put(wide, self._stepped(number, way.of(wide), settled=True))
-        return found
+    def _finished(self, by: Step, q: np.ndarray, y: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and v (n, rows, ..) with loops closed, from coordinates and generalized velocities."""
+        if by.finish is None:
+            return q, y
+        n, rows = q.shape[:2]
+        each = np.repeat(p, rows, axis=0) if p.ndim == 2 else p
+        closed, v, *_ = by.finish(q.reshape(n * rows, -1), y.reshape(n * rows, -1), each)
+        return closed.reshape(n, rows, -1), v.reshape(n, rows, -1)
 
-    def _stepped(self, number: int, way: _Way, settled: bool) -> Moved:
-        choice, (t, q, v, z) = self._choices[number], way.start
-        by = step(self.model, self._setting, choice, self._method, self._h, settled)
-        state = t, q, v if by.independent is None else v[:, by.independent], z, np.ones(len(t)), np.zeros(len(t))
-        given = way.w, way.p, self.scales(choice)
-        t, q, v, z, fit, gap = by.iteration(state, given, way.rows, way.every, self._threads)
-        if by.finish is not None:
-            each = np.repeat(way.p, way.rows, axis=0) if way.p.ndim == 2 else way.p
-            closed, moving, _, opened = by.finish(*(x.reshape(len(t) * way.rows, -1) for x in (q, v)), each)
-            q, v = closed.reshape(q.shape), moving.reshape(len(t), way.rows, -1)
-            gap[:, -1] = np.maximum(gap[:, -1], opened.reshape(gap.shape).max(axis=1))
-        return Moved(t, q, v, z, fit[:, -1], gap[:, -1])
+    def ended(self, moving: Moving) -> None:
+        """Takes how far the last steps have left loops open into account, which the next ones would have told."""
+        for some in self._alike(moving, np.flatnonzero(moving.number >= 0)):
+            by = self._step(int(moving.number[some[0]]), bool(moving.settled[some[0]]))
+            if by.finish is not None:
+                *_, opened = by.finish(moving.q[some], moving.v[some][:, by.independent], moving.parameters(some))
+                moving.gap[some] = np.maximum(moving.gap[some], opened)
 
-    # ---- by others where it is weak --------------------------------------------------------------------
+    def _rows(self, moving: Moving, some: np.ndarray, left: np.ndarray, rows: int, every: int, found) -> None:
+        """Writes down the states of some mechanisms that have come to a row."""
+        for alike in self._alike(moving, some):
+            q, v, z = (x[alike] for x in (moving.q, moving.v, moving.z))
+            number = int(moving.number[alike[0]])
+            if number >= 0:
+                by = self._step(number, bool(moving.settled[alike[0]]))
+                y = v if by.independent is None else v[:, by.independent]
+                q, v = (x[:, 0] for x in self._finished(by, q[:, None], y[:, None], moving.parameters(alike)))
+            row = rows - left[alike] // every - 1
+            for target, source in zip(found, (q, v, z), strict=True):
+                target[alike, row] = source
 
-    def _rechosen(self, found: Moved, way: _Way) -> None:
-        """Goes the way again with other coordinates where those in use did not suit; not from where there is no state
-        left to go on from."""
-        weak = np.flatnonzero(found.weak(WEAK) & _finite(way.start))
-        for number in range(len(self._choices)):
-            others = weak[self._number[weak] != number]
-            weak = np.setdiff1d(weak, self._tried(number, others, FADING, found, way))
-        while len(weak):
-            one, known = weak[:1], len(self._choices)
-            used = int(self._number[one[0]])
-            number = self._best(way.of(one), used)
-            if number == known:  # a new one, which may suit others too
-                weak = np.setdiff1d(weak, self._tried(number, weak, WEAK, found, way))
-            if one[0] in weak:
-                part, self._number[one] = self._by_halves(way.of(one), used)
-                found.put(one, part)
-                weak = np.setdiff1d(weak, one)
+    def _densely(self, moving: Moving, some: np.ndarray, left: np.ndarray, w, whole: int) -> None:
+        """One step of some mechanisms by the dense way, those of a freedom together."""
+        for lane in some[moving.free[some] == UNKNOWN].tolist():
+            moving.free[lane] = self._freedom(moving, lane)
+        for free in np.unique(moving.free[some]).tolist():
+            self._densely_alike(moving, some[moving.free[some] == free], left, w, whole, free)
 
-    def _best(self, way: _Way, used: int) -> int:
-        """The number of the choice that is best where one mechanism begins its way; of the one in use, where loops are
-        singular and there is none."""
-        p = way.p if way.p.ndim == 1 else way.p[0]
-        choice, _ = best_at(self.model, way.start[1][0], p if self.model.p_names else None)
-        if len(choice.rows) < self.model.nv - self.model.dof:
-            return used
+    def _freedom(self, moving: Moving, lane: int) -> int:
+        """Of the branch that a mechanism is on; a run tells it likewise (`choices.Choices.first`)."""
+        p = (moving.p if moving.p.ndim == 1 else moving.p[lane]) if self.model.p_names else None
+        if best_at(self.model, moving.q[lane], p)[1] >= NARROW:
+            return self.model.dof
+        return max(self.model.dof, freedom_beside(self.model, moving.q[lane], p))
+
+    def _densely_alike(self, moving: Moving, some: np.ndarray, left: np.ndarray, w, whole: int, free: int) -> None:
+        if free not in self._dense:
+            self._dense[free] = Pivoted(self.model, self._setting, self._method, self._h, free)
+        now = _of_steps(w, some, whole - left[some], 1)
+        now = now if now.ndim == 1 else now.reshape(len(now), -1)
+        state = moving.t[some], moving.q[some], moving.v[some], moving.z[some]
+        given = moving.parameters(some), *_own((self.scales(moving.p, None),), some)
+        q, v, z, fit, gap = self._dense[free].step(*state, now, *given)
+        moving.t[some] += self._h
+        moving.q[some], moving.v[some], moving.z[some] = q, v, z
+        moving.fit[some] = np.fmin(moving.fit[some], fit)
+        moving.gap[some] = np.fmax(moving.gap[some], gap)
+        left[some] -= 1
+        alive = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1) & (gap <= OPENED)
+        moving.number[some] = np.where(alive, ANEW, LOST)
+        moving.q[some[~alive]] = moving.v[some[~alive]] = np.nan
+
+    def _lost(self, moving: Moving, some: np.ndarray, left: np.ndarray, rows: int, every: int, found) -> None:
+        """Those whose numbers are none stay so for good."""
+        later = np.arange(rows) >= (rows - (left[some] - 1) // every - 1)[:, None]
+        for target in found:
+            target[some] = np.where(later[:, :, None], np.nan, target[some])
+        moving.t[some] += self._h * left[some]
+        left[some] = 0
+
+    # ---- the rule --------------------------------------------------------------------------------------
+
+    def _decide(self, moving: Moving, some: np.ndarray) -> None:
+        """The coordinates that take the next step of some mechanisms."""
+        if not len(some):
+            return
+        moving.ruled[some] = True
+        if self.model.loops_repeat:
+            for lane in some.tolist():
+                p = moving.p if moving.p.ndim == 1 else moving.p[lane]
+                choice = coordinates(self.model, moving.q[lane], p if self.model.p_names else None)
+                moving.number[lane] = DENSE if choice is None else self._number(choice)
+            return
+        if self._fits is None:
+            self._choices = list(atlas(self.model))
+            self._fits = Kernel(fits_program(self.model, atlas(self.model)))
+        number = fittest(self._fits(moving.q[some], moving.parameters(some)), self._allowed[0])
+        moving.number[some] = np.where(number < 0, DENSE, number)
+        moving.free[some[number >= 0]] = UNKNOWN
+
+    def _number(self, choice: Choice) -> int:
         if choice not in self._choices:
             self._choices.append(choice)
         return self._choices.index(choice)
 
-    def _tried(self, number: int, some: np.ndarray, least: float, found: Moved, way: _Way) -> np.ndarray:
-        """Those of some mechanisms for which one of the choices is fit; they have gone the way with it."""
-        if not len(some):
-            return some
-        again = self._run(number, way.of(some))
-        good = np.flatnonzero(~again.weak(least))
-        found.put(some[good], again.of(good))
-        self._number[some[good]] = number
-        return some[good]
-
-    def _by_halves(self, way: _Way, number: int) -> tuple[Moved, int]:
-        """One mechanism, row by row, with the best coordinates where each part of the way begins; their number before
-        is given, and that at the end."""
-        found, start = self._empty(1, way.rows), way.start
-        found.fit[:], found.gap[:] = 1.0, 0.0
-        for row in range(way.rows):
-            part, number = self._part(way.part(start, row * way.every, (row + 1) * way.every), number)
-            for target, source in zip(found.states, part.states, strict=True):
-                target[:, row] = source[:, 0]
-            found.fit[:], found.gap[:] = np.minimum(found.fit, part.fit), np.maximum(found.gap, part.gap)
-            start = part.last
-        return found, number
-
-    def _part(self, way: _Way, number: int) -> tuple[Moved, int]:
-        """A part of the way to one row, halved until coordinates suit it, or it is a single step, or there is no state
-        left to go on from."""
-        going, steps = _finite(way.start)[0], way.every
-        number = self._best(way, number) if going else number
-        found = self._run(number, way)
-        if steps == 1 or not going or not found.weak(WEAK)[0]:
-            return found, number
-        before, number = self._part(way.part(way.start, 0, steps // 2), number)
-        after, number = self._part(way.part(before.last, steps // 2, steps), number)
-        least, most = np.minimum(before.fit, after.fit), np.maximum(before.gap, after.gap)
-        return replace(after, fit=least, gap=most), number
+    def _step(self, number: int, settled: bool) -> Step:
+        return step(self.model, self._setting, self._choices[number], self._method, self._h, settled)
 
 
-def _finite(start: Start) -> np.ndarray:
-    """Of which mechanisms all numbers are."""
-    return np.logical_and.reduce([np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in start])
+def one_number(numbers: np.ndarray) -> int | np.ndarray:
+    """Numbers of choices, as one where they are all alike."""
+    return int(numbers.flat[0]) if (numbers == numbers.flat[0]).all() else numbers
+
+
+def _of(arrays, some: np.ndarray) -> list[np.ndarray]:
+    """Some rows of each."""
+    return [x[some] for x in arrays]
+
+
+def _own(arrays, some: np.ndarray) -> list[np.ndarray]:
+    """Some rows of each, but of those that are the same for all."""
+    return [x if x.ndim == 1 else x[some] for x in arrays]
+
+
+def _of_steps(w: np.ndarray, some: np.ndarray, done: np.ndarray, length: int) -> np.ndarray:
+    """Values from outside of some mechanisms, for so many steps from those they have done on."""
+    if w.ndim < 2:
+        return w
+    own = w if len(w) == 1 else w[some]
+    if w.ndim == 2:
+        return own
+    if (done == done[0]).all():
+        return np.ascontiguousarray(own[:, done[0] : done[0] + length])
+    steps = np.minimum(done[:, None] + np.arange(length), w.shape[1] - 1)
+    return own[np.zeros(len(done), dtype=int)[:, None] if len(w) == 1 else np.arange(len(done))[:, None], steps]

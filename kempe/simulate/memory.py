@@ -49,12 +49,13 @@ N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_
 # how many equations the loops have, how many of them are independent; the address of native code's workspace; how many doubles
 # and whole numbers there are; how many doubles a state has room for: whole lines, zeros where it ends;
 ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
-# where parts begin among the doubles: arguments of native code (t, state, w, p, c), states, slopes, polynomial, powers of a
-# part of the step, estimated errors, table of the rule, table of w, jumps, what native code gives, what the dense solve of loops works on; of implicit steps: accelerations and
+# where parts begin among the doubles: arguments of native code (t, state, w, p, c), what is usual of entries of the state, states, slopes, polynomial, powers of a
+# part of the step, estimated errors, table of the rule, table of w, jumps, what native code gives, what events have been seen to be, what the dense solve of loops works on; of implicit steps: accelerations and
 # multipliers that are held and the direction that is varied, what varies, and that for all directions; how slopes vary with the
 # state, and in which state that was found; factored matrices; ways to the stages;
 (
     CELLS,
+    USUAL,
     Y,
     NEW,
     SPOT,
@@ -70,6 +71,7 @@ ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
     COEFFICIENTS,
     JUMP_TIMES,
     GUARDED,
+    SEEN,
     PROJECTED,
     APPLIED,
     DENSE_REST,
@@ -86,10 +88,10 @@ ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
     REAL_FACTORS,
     COMPLEX_FACTORS,
     STAGES,
-) = range(28, 60)
+) = range(28, 62)
 # where the sides, signs and directions of events begin among the whole numbers, the pivots of the dense way, the rows that
 # factored matrices exchanged, and the places of quaternions in q; how many of these there are;
-SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(60, 67)
+SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(62, 69)
 # counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well; CROSS:
 # error control is off where inertia is singular; WATCH: fitness is looked at; CROSSING: error control is off; NUMERIC: loops are
 # solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
@@ -122,11 +124,11 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(60, 67)
     CROWDED,
     SEES,
     EVERY,
-) = range(67, 91)
+) = range(69, 93)
 # tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way, of
 # the variation.
-IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 91, 98, 105, 108, 111, 112, 113
-OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 114, 122, 124, 137, 142
+IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 93, 100, 107, 110, 113, 114, 115
+OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 116, 124, 126, 139, 144
 
 # How `advance` can end.
 REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK, STIFF = range(10)

@@ -1,40 +1,48 @@
-"""How integrators are compiled, and how compiled code calls native code by its address."""
+"""How integrators are compiled and kept, and how compiled code calls native code by its address.
 
+Functions that Python calls are entries: native functions of addresses and numbers. Their machine code is kept in the
+one cache there is (`compiler.cache`), as that of programs is, and linked like it; numba's own cache, which would be
+unpickled, is not used.
+"""
+
+import ctypes
 import hashlib
+from collections.abc import Callable
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kempe.compiler.cache import directory
+from kempe.compiler import cache as disk
+from kempe.compiler import native
+from kempe.compiler.forks import compiling
 
 LANES = 8  # doubles that are worked on at once, a line of memory
+SYMBOL = "kempe_entry"
 SOURCES = (
     "memory.py",
     "native.py",
     "dense.py",
     "steps.py",
+    "crossings.py",
     "integrators.py",
     "following.py",
     "collocation.py",
     "implicit.py",
 )
-
-
-def _digest() -> str:
-    text = b"".join(Path(__file__).with_name(name).read_bytes() for name in SOURCES)
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
-_FOLDER = None if directory() is None else Path(str(directory())) / f"integrators-{_digest()}"
-
-
-def yet_to_compile() -> bool:
-    """Whether no run on this machine has compiled the integrators yet, so that the first one will wait."""
-    return _FOLDER is None or not any(_FOLDER.rglob("integrators.advance*.nbc"))
+KINDS: dict[str, tuple[Any, Any]] = {  # of arguments and results: as numba and as ctypes have them
+    "nothing": (types.void, None),
+    "doubles": (types.CPointer(types.float64), ctypes.c_void_p),
+    "words": (types.CPointer(types.int64), ctypes.c_void_p),
+    "double": (types.float64, ctypes.c_double),
+    "word": (types.int64, ctypes.c_int64),
+}
 
 
 def compiled(function):
@@ -43,31 +51,134 @@ def compiled(function):
     return njit(nogil=True, error_model="numpy", **options)(function)
 
 
-def kept(function):
-    """Compiles a function that Python calls when it is first called, and keeps the code.
+class Entry:
+    """A native function that is compiled, or fetched, when it is first called; by ctypes, so that it holds no lock of
+    the interpreter. Arrays are given by their addresses."""
 
-    numba takes kept code for good as long as the function's own file is unchanged; these functions call each other
-    across files, so the code is kept in a folder named by the content of them all.
-    """
-    return _with_cache(njit(cache=_FOLDER is not None, nogil=True, error_model="numpy"), function)
+    def __init__(self, function: Callable, returns: str, takes: tuple[str, ...]):
+        self._function, self._returns, self._takes = function, returns, takes
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nobody will wait for it to be compiled."""
+        return "_code" in vars(self) or disk.found(self._name) is not None
+
+    @property
+    def address(self) -> int:
+        """For compiled code that calls it."""
+        with compiling:
+            return self._code.address(SYMBOL)
+
+    @cached_property
+    def call(self) -> Callable:
+        """For Python."""
+        returns, *takes = (KINDS[kind][1] for kind in (self._returns, *self._takes))
+        return ctypes.CFUNCTYPE(returns, *takes)(self.address)
+
+    @cached_property
+    def _code(self) -> native.Code:
+        return native.Code(disk.fetch(self._name, self._made), (SYMBOL,), _helpers())
+
+    @property
+    def _name(self) -> str:
+        return disk.key("integrator", self._function.__name__, _sources(), numba.__version__, str(native.host()))
+
+    def _made(self) -> bytes:
+        """Compiled by numba, under a name that is always the same."""
+        returns, *takes = (KINDS[kind][0] for kind in (self._returns, *self._takes))
+        made = cfunc(returns(*takes), error_model="numpy")(self._function)
+        own = f'@{SYMBOL} = alias void (), ptr @"{made.native_name}"'
+        return native.object_code(f"{made.inspect_llvm()}\n{own}\n")
 
 
-def addressed(function):
-    """Compiles, now, or fetches a function of the addresses of doubles, of whole numbers and of a workspace, which
-    compiled code calls by its address, and Python by ctypes: it is no part of the code that calls it, nor of what that
-    takes to compile."""
-    signature = types.void(types.CPointer(types.float64), types.CPointer(types.int64), types.intp)
-    return _with_cache(cfunc(signature, cache=_FOLDER is not None, error_model="numpy"), function)
+def entry(returns: str, *takes: str) -> Callable[[Callable], Entry]:
+    """Makes an entry of a function, by kinds of what it returns and takes."""
+    return lambda function: Entry(function, returns, takes)
 
 
-def _with_cache(compiler, function):
-    setting: Any = config
-    before = setting.CACHE_DIR
-    try:
-        setting.CACHE_DIR = "" if _FOLDER is None else str(_FOLDER)
-        return compiler(function)
-    finally:
-        setting.CACHE_DIR = before
+@cache
+def _sources() -> str:
+    """A hash of the text of all functions that entries are made of."""
+    text = b"".join(Path(__file__).with_name(name).read_bytes() for name in SOURCES)
+    return hashlib.sha256(text).hexdigest()
+
+
+@cache
+def _helpers() -> dict[str, int]:
+    """Addresses of what numba's code calls: room for small arrays, and errors that do not happen."""
+    from numba import _helperlib
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
+    from numba.core.runtime.nrt import rtsys
+
+    rtsys.initialize(cpu_target.target_context)
+    found = {f"numba_{name}": address for name, address in _helperlib.c_helpers.items()}  # type: ignore[attr-defined]
+    return found | {f"NRT_{name}": address for name, address in _nrt_python.c_helpers.items()}
+
+
+# ---- arrays by their addresses -----------------------------------------------------------------------------
+
+carray: Any = numba.carray  # type: ignore[attr-defined]  (in compiled code alone)
+DESCRIBED = 4  # words of an array in a table: its address, and up to three lengths
+
+
+def table(arrays: list[np.ndarray]) -> np.ndarray:
+    """Where arrays are and how long, for `vector`, `matrix` and so on; good as long as they live."""
+    found = np.ones((len(arrays), DESCRIBED), dtype=np.int64)
+    for row, x in zip(found, arrays, strict=True):
+        assert x.flags.c_contiguous
+        row[0], row[1 : 1 + x.ndim] = x.ctypes.data, x.shape
+    return found.ravel()
+
+
+def _pointer(kind):
+    @intrinsic
+    def pointer(typing_context, address):
+        def emit(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), emit
+
+    return pointer
+
+
+_doubles, _words = _pointer(types.float64), _pointer(types.int64)
+
+
+@compiled
+def vector(table, k):
+    """Array k of a table: doubles."""
+    return carray(_doubles(table[DESCRIBED * k]), (table[DESCRIBED * k + 1],))  # type: ignore[call-arg]
+
+
+@compiled
+def matrix(table, k):
+    """Rows of doubles."""
+    at = DESCRIBED * k
+    return carray(_doubles(table[at]), (table[at + 1], table[at + 2]))  # type: ignore[call-arg]
+
+
+@compiled
+def block(table, k):
+    """Matrices of doubles."""
+    at = DESCRIBED * k
+    return carray(_doubles(table[at]), (table[at + 1], table[at + 2], table[at + 3]))  # type: ignore[call-arg]
+
+
+@compiled
+def numbers(table, k):
+    """Whole numbers."""
+    return carray(_words(table[DESCRIBED * k]), (table[DESCRIBED * k + 1],))  # type: ignore[call-arg]
+
+
+@compiled
+def number_rows(table, k):
+    """Rows of whole numbers."""
+    at = DESCRIBED * k
+    return carray(_words(table[at]), (table[at + 1], table[at + 2]))  # type: ignore[call-arg]
+
+
+# ---- what compiled code does that Python cannot say ---------------------------------------------------------
 
 
 def _sum(builder, weights, entries, count, stride, line):

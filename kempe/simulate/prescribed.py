@@ -49,5 +49,7 @@ def instants(motion: Motion, output, what: str) -> np.ndarray:
         raise StateError(f"{what} takes a motion such as kp.motions.cycloidal(...), not {type(motion).__name__}")
     if not np.isfinite(motion.duration):
         raise StateError(f"{what}: this motion never ends; give it a duration")
+    if output is None:
+        raise StateError(f"{what}: output is None; give a spacing in seconds, or times")
     t = np.minimum(output_times(0.0, motion.duration, output), motion.duration)
     return np.append(t, motion.duration) if t[-1] < motion.duration and np.ndim(output) == 0 else t

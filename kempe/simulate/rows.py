@@ -1,16 +1,19 @@
 """Rows: what a run has logged, brought onto the manifold, with accelerations and efforts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
 
 import numpy as np
 
+from kempe.analyze.atlas import NARROW
 from kempe.analyze.closed import FIT, LEFT, numeric
 from kempe.analyze.kinematics import settle
 from kempe.compiler.kernel import Kernel
 from kempe.errors import Singular
 from kempe.model.model import Model
+from kempe.simulate.pivoted import DenseWay
 from kempe.simulate.system import System
 
 # Of the tolerance, for steps of size h at 1e-10: what is interpolated between them is of order h^7, steps of h^8.
@@ -66,7 +69,9 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     model, system, t, p = part.model, part.system, part.t, part.p
     nv, nz = model.nq + model.nv, model.nq + model.nv + len(system.z_names)
     q, v, z, w = part.rows[:, : model.nq], part.rows[:, model.nq : nv], part.rows[:, nv:nz], part.rows[:, nz:]
-    opened = range(len(t)) if system.closure is not None else ()  # the dense way leaves it to this
+    if system.closure is not None:
+        return _densely_settled(part, signals)
+    opened: Sequence[int] = ()
     if system.project is not None:
         closed_q, closed_v, left = of_rows(system.project, q, v, p)
         if not (left.max(initial=0.0) <= LEFT and isfinite(closed_q.sum() + closed_v.sum())):
@@ -77,15 +82,34 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     for row in opened:
         q[row], v[row] = settle(model, q[row], v[row], p[row] if model.p_names else None)
     w = signals(t, q, v, w)
-    if system.closure is None:
-        _, a, _, u, stops, _, fit = of_rows(system.main, t, q, v, z, w, p, part.scales)
-        weak = np.flatnonzero(~(np.abs(fit) > FIT)).tolist() if not np.abs(fit).min(initial=1.0) > FIT else []
-        if not weak:
-            return t, q, v, a, u, z, stops, p
-    else:
-        _, _, _, u, stops, *_ = of_rows(system.main, t, q, v, z, w, p, part.scales)
-        a, weak = np.zeros((len(t), model.nv)), range(len(t))
-    for row in weak:
+    _, a, _, u, stops, _, fit = of_rows(system.main, t, q, v, z, w, p, part.scales)
+    if not np.abs(fit).min(initial=1.0) > FIT:
+        _carefully(model, np.flatnonzero(~(np.abs(fit) > FIT)), q, v, a, u, stops, p)
+    return t, q, v, a, u, z, stops, p
+
+
+def _densely_settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
+    """The same of rows by the dense way; near singular poses, and on branches with more freedoms than others, one by
+    one."""
+    model, t, p, nq, way = part.model, part.t, part.p, part.model.nq, DenseWay(part.model, part.system)
+    ends = [nq, nq + model.nv, nq + model.nv + len(part.system.z_names)]
+    first_q, first_v, z, w = np.split(part.rows, ends, axis=1)
+    q, v, left, least = way.closed(first_q, first_v, p)
+    found = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1) & (left <= LEFT) & (least > NARROW)
+    for row in np.flatnonzero(~found).tolist():
+        q[row], v[row] = settle(model, first_q[row], first_v[row], p[row] if model.p_names else None)
+    w = signals(t, q, v, w)
+    with np.errstate(all="ignore"):  # where there are none, `_carefully` says so
+        slopes, _ = way.slope(t, q, v, z, w, p, part.scales)
+    u, stops = part.system.main(t, q, v, z, w, p, part.scales)[3:5]
+    a = slopes[:, nq : nq + model.nv].copy()
+    _carefully(model, np.flatnonzero(~found), q, v, a, u, stops, p)
+    return t, q, v, a, u, z, stops, p
+
+
+def _carefully(model: Model, rows: np.ndarray, q, v, a, u, stops, p) -> None:
+    """Puts in accelerations of rows at which coordinates are not fit."""
+    for row in rows.tolist():
         tau = np.zeros(model.nv)
         tau[model.driven] += u[row]
         tau[model.limited] += stops[row]
@@ -93,4 +117,3 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
             a[row] = numeric(model, q[row], v[row], tau, p[row] if model.p_names else None)
         except Singular:
             a[row] = np.nan
-    return t, q, v, a, u, z, stops, p

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -11,7 +12,7 @@ from kempe.analyze.closed import check_closed
 from kempe.errors import NotClosed, StateError
 from kempe.model.model import Model
 from kempe.model.state import State
-from kempe.results.outcome import NOT_CLOSED, Occurrence, Outcome, Statistics
+from kempe.results.outcome import NOT_CLOSED, SINGULAR, Occurrence, Outcome, Statistics
 from kempe.results.structures import Switched
 from kempe.results.trajectory import Trajectory
 from kempe.simulate import memory as at
@@ -34,7 +35,7 @@ AGAIN = 100  # switches at one time, after which a run is taken to go in circles
 
 def simulate(
     model: Model,
-    state: State | None,
+    state: State | Mapping | None,
     duration: float,
     torque=None,
     tolerance: float = 1e-8,
@@ -96,6 +97,20 @@ def simulate(
     return run.trajectory()
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. `run` is the run up to there; it is worked out when it is asked for, so that a script ends
+    at once."""
+
+    def __init__(self, under_way: "_Run"):
+        super().__init__()
+        self._under_way = under_way
+
+    @cached_property
+    def run(self) -> Trajectory:
+        """The run up to there."""
+        return self._under_way.trajectory()
+
+
 class _Run:
     """A run under way: the stretch it is in, what it has been through, and how it ended."""
 
@@ -109,21 +124,25 @@ class _Run:
         self.stretch = Stretch(structures.first(begin.p), self.plan, begin, self.journal)
 
     def go(self, bar: Progress) -> None:
-        """Until the end, or whatever comes first; what Python raises in a controller is raised with the run so far."""
+        """Until the end, or whatever comes first; Ctrl-C, and what a controller raises, are raised with the run so
+        far."""
         try:
             self._go(bar)
         except KeyboardInterrupt:
-            self.outcome = self._broken_off()
+            raise self._told_of(Interrupted(self)) from None
         except BaseException as error:
-            self.outcome = self._broken_off()
-            error.add_note(
-                f"while simulating {self.model.mechanism.name!r}, at t = {self.stretch.machine.t:.6g} s; "
-                "the run up to there is in this exception's `run`"
-            )
-            error.run = self.trajectory()  # type: ignore[attr-defined]
+            self._told_of(error).run = self.trajectory()  # type: ignore[attr-defined]
             raise
         finally:
             self.structures.close()
+
+    def _told_of(self, error: BaseException) -> BaseException:
+        self.outcome = self._broken_off()
+        error.add_note(
+            f"while simulating {self.model.mechanism.name!r}, at t = {self.stretch.machine.t:.6g} s; "
+            "the run up to there is in this exception's `run`"
+        )
+        return error
 
     def _broken_off(self) -> Outcome:
         return self.stretch.outcome or ending(self.model, self.stretch.machine, None, self.plan.end)
@@ -154,12 +173,12 @@ class _Run:
 
     def _pressed(self) -> dict[str, bool]:
         """Limits that a stretch begins at, and that have to lock at once."""
-        machine, locks = self.stretch.machine, self.structures.locks
+        machine, locks, on = self.stretch.machine, self.structures.locks, self.stretch.structure.on
         if not locks:
             return {}
         state = machine.t, machine.q, machine.v, machine.z
         a = machine.system.main(*state, machine.outside, machine.p, machine.scales)[1]
-        return dict.fromkeys(pressed(locks, self.stretch.structure.on, machine.q, machine.v, a), True)
+        return dict.fromkeys(pressed(locks, on, machine.q, machine.v, a, self.model.equations.steps), True)
 
     def _switch(self, asked: Mapping[str, bool]) -> None:
         """Goes on in another structure, from the state that it takes."""
@@ -232,7 +251,7 @@ class _Run:
             p=own[0] if (own == own[0]).all() else own,
             stops=stops,
             occurrences=tuple(journal.occurrences),
-            outcome=self.outcome or Outcome("finished", machine.t),
+            outcome=_told(self.outcome or Outcome("finished", machine.t), t, a),
             statistics=self._statistics(seconds),
             switches=tuple(self.switched),
             on=np.repeat([[n in part.on for n in names] for part in journal.log], [len(x.t) for x in journal.log], 0),
@@ -257,9 +276,20 @@ class _Run:
         return w
 
 
+def _told(outcome: Outcome, t: np.ndarray, a: np.ndarray) -> Outcome:
+    """The outcome, with word of rows at which accelerations could not be worked out."""
+    missing = np.flatnonzero(np.isnan(a).any(axis=1))
+    if not len(missing):
+        return outcome
+    when = ", ".join(f"{t[row]:.6g}" for row in missing[:3]) + (", .." if len(missing) > 3 else "")
+    words = f"accelerations and reactions are NaN at t = {when} s, where the loops do not determine them"
+    message = f"{outcome.message}; {words}" if outcome.message else words
+    return replace(outcome, kind=SINGULAR if outcome.finished else outcome.kind, message=message)
+
+
 def _asked(model: Model, drive: Drive, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the function gives for a row; nothing, where it fails."""
     try:
         return efforts(model, drive.function(t, q, v))  # type: ignore[misc]
-    except (Exception, KeyboardInterrupt):
+    except Exception:
         return np.full(model.nu, np.nan)

@@ -4,13 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from kempe.analyze.assembly import CLOSED, NEARLY
 from kempe.analyze.choosing import pivots_at, scales_of
 from kempe.analyze.closed import allowed
+from kempe.analyze.freedom import anywhere
+from kempe.analyze.kinematics import settle
+from kempe.arithmetic.least import factors, solve
+from kempe.arithmetic.singular import eigh
+from kempe.arithmetic.sums import dot, norm, times
 from kempe.dynamics.multipliers import WAYS
 from kempe.dynamics.partition import Choice
 from kempe.model.model import Model
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
+SOLVABLE = 1e-6  # least size of velocities by which others are told, beside the largest
 REGULAR = 1e-6  # least singular value of the loops' rows, beside the largest, of states at which inertias are measured
 
 
@@ -29,17 +36,20 @@ def scales(
     if not model.topology.constrained:
         return _tree_scales(model, p)
     known = model.compiled.setdefault("closed scales", {})
-    if choice not in known:
-        known[choice] = 1.0 / _pivots(model, choice, q)
+    own = known.get(choice)
+    if own is None:
+        own = 1.0 / _pivots(model, choice, q)
+        if _reduced_inertias(model):  # else it is that of q
+            known[choice] = own
     rows = np.ones(model.nv - model.dof)
-    if model.formulation == "denoc":
+    if choice is not None and model.formulation == "denoc":
         rows = np.array(model.leg_scales)
     elif choice is not None:
         if pivots is None:
             pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q, p if model.p_names else None)
         signs = np.where(pivots < 0, -1.0, 1.0)
         rows = signs * np.array(choice.scales)
-    return np.concatenate([rows, known[choice], _stop_inertias(model)])
+    return np.concatenate([rows, own, _stop_inertias(model, p if model.p_names else None)])
 
 
 def dense_scales(model: Model) -> np.ndarray:
@@ -52,8 +62,8 @@ def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
     """The freedom whose pivot is the least beside its scale."""
     if model.topology.constrained:
         w, _ = allowed(model, q)
-        _, directions = np.linalg.eigh(w.T @ model.mass_matrix(q, p=p if model.p_names else None) @ w)
-        return model.v_names[int(np.abs(w @ directions[:, 0]).argmax())]
+        _, directions = eigh(times(w.T, times(model.mass_matrix(q, p=p if model.p_names else None), w)))
+        return model.v_names[int(np.abs(times(w, directions[:, 0])).argmax())]
     pivots = np.abs(model.pivots(q, p=p if model.p_names else None))
     return model.v_names[int((pivots * scales(model, p)[: model.nv]).argmin())]
 
@@ -78,7 +88,7 @@ def _recursive(model: Model) -> Model:
 
 def _samples(model: Model) -> np.ndarray:
     if "samples" not in model.compiled:
-        states = [model.neutral(), *(model.random_state(seed).q for seed in range(SAMPLES - 1))]
+        states = [model.neutral(), *(anywhere(model, seed) for seed in range(SAMPLES - 1))]
         model.compiled["samples"] = np.array(states)
     return model.compiled["samples"]
 
@@ -91,22 +101,30 @@ def _largest(pivots: np.ndarray) -> np.ndarray:
 def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
     """W and W^T M W at sampled assembled states that are not singular."""
     if "reduced inertias" not in model.compiled:
-        found = []
-        for q in scales_of(model).samples:
-            regular, w, inertia = _reduced_inertia(model, q)
-            if regular:
-                found.append((w, inertia))
-        model.compiled["reduced inertias"] = found
+        model.compiled["reduced inertias"] = _inertias_with(model, model.p if model.p_names else None)
     return model.compiled["reduced inertias"]
 
 
-def _reduced_inertia(model: Model, q: np.ndarray) -> tuple[bool, np.ndarray, np.ndarray]:
+def _inertias_with(model: Model, p: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The same with other parameters, at the closed states beside these; none where they cannot be closed there."""
+    found, still = [], np.zeros(model.nv)
+    for q in scales_of(model).samples:
+        if np.abs(model.residual(q, p=p)).max(initial=0.0) > CLOSED:
+            q, _ = settle(model, q, still, p)
+        if np.abs(model.residual(q, p=p)).max(initial=0.0) <= NEARLY:
+            regular, w, inertia = _reduced_inertia(model, q, p)
+            if regular:
+                found.append((w, inertia))
+    return found
+
+
+def _reduced_inertia(model: Model, q: np.ndarray, p: np.ndarray | None) -> tuple[bool, np.ndarray, np.ndarray]:
     """Whether a state is regular, W and W^T M W there."""
     columns, rank = scales_of(model).columns, model.nv - model.dof
-    jacobian = model.loop_rows(q) * columns
-    _, sizes, right = np.linalg.svd(jacobian[jacobian.any(axis=1)])  # rows that vanish would only take time
-    w = columns[:, None] * right[rank:].T
-    inertia = w.T @ model.mass_matrix(q, p=model.p if model.p_names else None) @ w
+    jacobian = model.loop_rows(q, p=p) * columns
+    found = factors(jacobian[jacobian.any(axis=1)].T, rank)  # rows that vanish would only take time
+    sizes, w = found.sizes, columns[:, None] * found.turned_back(np.eye(model.nv)[:, rank:])
+    inertia = times(w.T, times(model.mass_matrix(q, p=p), w))
     regular = not rank or (rank <= len(sizes) and sizes[rank - 1] > REGULAR * sizes[0])
     return regular, w, inertia
 
@@ -127,24 +145,30 @@ def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.nda
 def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
     """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held; that at
     q, where all sampled states are singular."""
-    sizes, found = [], _reduced_inertias(model)
-    for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q)[1:]]):
+    sizes, found, own_p = [], _reduced_inertias(model), model.p if model.p_names else None
+    for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q, own_p)[1:]]):
         own = w[list(choice.independent)]
-        if len(own) and np.linalg.cond(own) < 1e6:
-            change = np.linalg.inv(own)
-            sizes.append(np.diagonal(change.T @ inertia @ change))
+        if len(own) and factors(own).rank(SOLVABLE * norm(own.ravel())) == len(own):
+            change = solve(own, np.eye(len(own)))
+            sizes.append(dot(change, times(inertia, change), 0))
     found = np.median(sizes, axis=0) if sizes else np.ones(len(choice.independent))
     return np.where(found > 0, found, 1.0)
 
 
-def _stop_inertias(model: Model) -> np.ndarray:
-    """The largest inertia that a freedom with limits has, everything else free."""
-    if "stop inertias" in model.compiled:
-        return model.compiled["stop inertias"]
-    found = np.zeros(len(model.limited))
-    for w, inertia in _reduced_inertias(model) if len(found) else ():
-        rows = w[model.limited]
-        compliance = np.einsum("ki,ki->k", rows, np.linalg.solve(inertia, rows.T).T) if len(inertia) else found
-        found = np.maximum(found, np.where(compliance > 0, 1.0 / np.maximum(compliance, 1e-300), 0.0))
-    model.compiled["stop inertias"] = np.where(found > 0, found, 1.0)
-    return model.compiled["stop inertias"]
+def _stop_inertias(model: Model, p: np.ndarray | None) -> np.ndarray:
+    """The inertia that a freedom with limits has in the median over sampled states, everything else free: near a dead
+    centre it has any."""
+    nothing = np.zeros(len(model.limited))
+    if not len(nothing):
+        return nothing
+    known, key = model.compiled.setdefault("stop inertias", {}), None if p is None else p.tobytes()
+    if key not in known:
+        known.clear()  # those of the last parameters only
+        each = []
+        for w, inertia in _reduced_inertias(model) if key in (None, model.p.tobytes()) else _inertias_with(model, p):
+            rows = w[model.limited]
+            compliance = dot(rows, solve(inertia, rows.T).T) if len(inertia) else nothing
+            each.append(np.where(compliance > 0, 1.0 / np.maximum(compliance, 1e-300), 0.0))
+        found = np.median(each, axis=0) if each else nothing
+        known[key] = np.where(found > 0, found, 1.0)
+    return known[key]

@@ -10,7 +10,11 @@ eliminated the loops' equations at q, so one step of Newton's method costs a sol
     q_next = q - J_S^-1 phi(q) + h sum b_i W(q_i) y_i,    y_next = y + h sum b_i ydd(q_i, y_i).
 
 A correction is made once, never added up, and is of the size of one step's error squared: a state is open by the error
-of the step that led to it, which `gap` tells. Where that is too much, the step is `settled`: brought back as a whole.
+of the step that led to it, which `gap` tells. Where that is too much, steps are `settled`: brought back as a whole.
+
+A step is taken only as the rule of the `atlas` allows: coordinates are fit enough where it begins, and at no stage have
+they lost half of that. Where it is not, or no steps are left to be taken, the state stays as it is: a mechanism waits
+where it needs other coordinates, and the others go on.
 """
 
 from dataclasses import dataclass, replace
@@ -35,17 +39,20 @@ from kempe.simulate.system import Setting, efforts_of, made_of, system, system_s
 from kempe.simulate.tables import Method
 from kempe.spatial.vectors import from_sx, largest, to_sx
 
-STATE = ("t", "q", "y", "z", "fit", "gap")  # what a step is fed back
-GIVEN = ("w", "p", "c")
+STATE = ("t", "q", "y", "z", "fit", "gap", "left")  # what a step is fed back
+GIVEN = ("w", "p", "c", "allowed")
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step as native code, over the state (t, q, y, z, fit, gap) and (w, p, c), which are as `System` has them.
+    """A step as native code, over the state (t, q, y, z, fit, gap, left) and (w, p, c, allowed), of which w, p and c
+    are as `System` has them.
 
     fit: the least fitness of generalized coordinates so far, negative where they have passed a pose they are not fit
-    for; gap: the largest residual of loops so far, where steps began. independent: the velocities that y are, None
-    where they are all.
+    for; gap: the largest residual of loops so far, where steps began; left: how many steps are still to be taken,
+    negative where the next one begins with too large a gap, and steps have to be settled.
+    allowed: the least fitness where a step begins, and within it, and the largest gap where one begins. independent:
+    the velocities that y are, None where they are all.
     finish(q, y, p) -> q, v on the loops, the residual left, and what it was; None where they are there already.
     """
 
@@ -67,6 +74,7 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
         parts = recalled(
             lambda: _reduced(model, equations, setting, settled),
             *("reduced step", equations, settled, *made_of(model, setting)),
+            types=(_Parts,),
         )
         finish = recalled(lambda: _finish(model, equations), "finish", equations, model.equations)
         found = Step(Iteration(_program(parts, method, h)), choice.independent, Kernel(finish))
@@ -75,8 +83,8 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
 
 
 def stride(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
-    """Several steps in one call, remembered likewise: (t, q, v, z, w, p, c) -> q, v on the loops, z, fit, and the
-    residual left."""
+    """Several steps in one call by the first choice, remembered likewise: (t, q, v, z, w, p, c, allowed) -> t, q, v on
+    the loops, z, fit, gap, and how many steps are left."""
     known, key = model.compiled.setdefault("strides", {}), (setting, choice, method.name, h, repeats)
     if key not in known:
         by = step(model, setting, choice, method, h, settled=False)
@@ -85,16 +93,31 @@ def stride(model: Model, setting: Setting, choice: Choice | None, method: Method
         t, q, v, z = (composer.input("v" if name == "y" else name, shapes[name]) for name in STATE[:4])
         given = [composer.input(name, shapes[name]) for name in GIVEN]
         y = v if by.independent is None else v[list(by.independent)]
-        state = [t, q, y, z, composer.constant(np.array(1.0)), composer.constant(np.array(0.0))]
+        state = [t, q, y, z, *(composer.constant(np.array(x)) for x in (1.0, 0.0, float(repeats)))]
         for _ in range(repeats):
             state = composer.call(by.iteration.program, *state, *given)
-        _, q, v, z, fit, left = state
+        t, q, v, z, fit, gap, left = state
         if by.finish is not None:
-            q, v, left, _ = composer.call(by.finish.program, q, v, given[GIVEN.index("p")])
-        for name, part in zip(("q", "v", "z", "fit", "left"), (q, v, z, fit, left), strict=True):
+            q, v, *_ = composer.call(by.finish.program, q, v, given[GIVEN.index("p")])
+        for name, part in zip(("t", "q", "v", "z", "fit", "gap", "left"), (t, q, v, z, fit, gap, left), strict=True):
             composer.output(name, part)
         known[key] = Kernel(composer.program())
     return known[key]
+
+
+def fits_program(model: Model, choices: tuple[Choice, ...]) -> Program:
+    """(q, p) -> how fit each of some choices is."""
+
+    def fits(q, p):
+        tree, found = model.equations.tree(from_sx(p)), []
+        for choice in choices:
+            by = partition.reduce(tree, from_sx(q), None, model.equations.closure_size, choice)
+            found.append(partition.fitness(choice, by.loops.pivots))
+        return {"fits": ca.vertcat(*found)}
+
+    return recalled(
+        lambda: trace(fits, {"q": model.nq, "p": len(model.p)}, name="fits"), "fits", model.equations, choices
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,20 +139,21 @@ class _Parts:
 def _program(parts: _Parts, method: Method, h: float) -> Program:
     """One step, its slope called for every stage."""
     composer = Composer(f"{method.name} step")
-    shapes = {port.name: port.shape for port in parts.slope.inputs} | {"fit": (), "gap": ()}
-    t, q, y, z, fit, gap = (composer.input(name, shapes[name]) for name in STATE)
-    given = [composer.input(name, shapes[name]) for name in GIVEN]
+    shapes = {port.name: port.shape for port in parts.slope.inputs} | {"fit": (), "gap": (), "left": (), "allowed": 3}
+    before = [composer.input(name, shapes[name]) for name in STATE]
+    t, q, y, z = before[:4]
+    *given, allowed = (composer.input(name, shapes[name]) for name in GIVEN)
     p = given[GIVEN.index("p")]
     start, ends = np.concatenate([q, y, z]), np.cumsum([q.size, y.size])
-    first = None
+    first, least = None, composer.constant(np.array(1.0))
 
     def slope(time: Slots, at: Slots) -> Slots:
-        nonlocal fit, first
+        nonlocal least, first
         *found, now, correction, open_by = composer.call(parts.slope, time, *np.split(at, ends), *given)
         if parts.closing:
             if first is None:
                 first = now, correction, open_by
-            (fit,) = composer.call(_lesser(), fit, now, first[0])
+            (least,) = composer.call(_lesser(), least, now, first[0])
         return np.concatenate(found)
 
     later = trace(lambda t, by: {"t": t + by}, {"t": (), "by": ()}, {"t": ()}, name="later")
@@ -145,15 +169,19 @@ def _program(parts: _Parts, method: Method, h: float) -> Program:
             slopes.append(slope(time, _moved(composer, start, slopes, h * a[: len(slopes)])))
         end = _moved(composer, start, slopes, h * method.a[method.slopes - 1, : len(slopes)])
     q, y, z = np.split(end, ends)
-    left = composer.constant(np.array(0.0))
+    opened = composer.constant(np.array(0.0))
     if parts.corrected and first is not None:
-        q, left = _moved(composer, q, [first[1]], [1.0]), first[2]
+        q, opened = _moved(composer, q, [first[1]], [1.0]), first[2]
     if parts.settle is not None:
         q, y, found = composer.call(parts.settle, q, y, p)
-        left = left if parts.corrected else found
-    (gap,) = composer.call(_greater(), gap, left)
+        opened = opened if parts.corrected else found
     (t,) = composer.call(later, t, composer.constant(h))
-    for name, part in zip(STATE, (t, q, y, z, fit, gap), strict=True):
+    if not parts.closing or first is None:  # a tree, for which there is but one program
+        after = [t, q, y, z, *before[4:6], *composer.call(later, before[6], composer.constant(-1.0))]
+    else:
+        taken = _taken(q.size, y.size, z.size)
+        after = composer.call(taken, *before, t, q, y, z, first[0], least, opened, allowed)
+    for name, part in zip(STATE, after, strict=True):
         composer.output(name, part)
     return composer.program()
 
@@ -166,8 +194,25 @@ def _lesser() -> Program:
 
 
 @cache
-def _greater() -> Program:
-    return trace(lambda a, b: {"most": ca.fmax(a, b)}, {"a": (), "b": ()}, {"most": ()})
+def _taken(nq: int, ny: int, nz: int) -> Program:
+    """The state after a step where it may be taken, and as it was before it elsewhere; numbers that are none are not
+    fit for anything."""
+    scalars: dict[str, int | tuple[int, ...]] = dict.fromkeys(("t", "fit", "gap", "left"), ())
+    state = {"t": (), "q": nq, "y": ny, "z": nz, "fit": (), "gap": (), "left": ()}
+    more = {"t1": (), "q1": nq, "y1": ny, "z1": nz, "begun": (), "least": (), "opened": ()}
+
+    def taken(t, q, y, z, fit, gap, left, t1, q1, y1, z1, begun, least, opened, allowed):
+        waiting = left > 0.5
+        fits = ca.logic_and(ca.fabs(begun) >= allowed[0], least >= allowed[1])
+        ok = ca.logic_and(ca.logic_and(waiting, fits), opened <= allowed[2])
+        found = {"t": ca.if_else(ok, t1, t)}
+        found |= {name: ca.if_else(ok, new, old) for name, new, old in (("q", q1, q), ("y", y1, y), ("z", z1, z))}
+        found["fit"] = ca.if_else(ok, ca.fmin(fit, least), fit)
+        found["gap"] = ca.if_else(ok, ca.fmax(gap, opened), gap)
+        wide = ca.logic_and(waiting, opened > allowed[2])
+        return found | {"left": ca.if_else(ok, left - 1.0, ca.if_else(wide, -left, left))}
+
+    return trace(taken, state | more | {"allowed": 3}, scalars, name="taken")
 
 
 def _moved(composer: Composer, start: Slots, slopes: list[Slots], weights) -> Slots:

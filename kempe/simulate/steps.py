@@ -5,11 +5,12 @@ Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing he
 
 import math
 
-from kempe.simulate.dense import dense_accelerations, dense_step, dense_velocities
+from kempe.simulate.dense import dense_accelerations, dense_step, dense_velocities, eliminated
 from kempe.simulate.memory import *
 from kempe.simulate.native import LANES, call, compiled, stepped, summed
 
 NEWTON = 8  # steps that close loops by the dense way, at most
+SPOILS = 0.02  # of what velocities change by in a step: how far a polynomial may be off half way
 
 # ---- one evaluation --------------------------------------------------------------------------------------
 
@@ -153,7 +154,10 @@ def settle(m, w, t, h):
     if w[PROJECT] == 0 and not w[NUMERIC] and w[LAST_TELLS]:
         return
     copy(m, w[NEW], w[CELLS] + 1, w[N])
+    passed = 1.0
     if w[NUMERIC]:
+        native(m, w, CLOSURE, IN_SHORT, OUT_CLOSURE)
+        _, _, passed = eliminated(m, w, 0, 0)  # by the pivots of the step
         close(m, w)
     if w[PROJECT] != 0:
         native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
@@ -161,6 +165,8 @@ def settle(m, w, t, h):
     m[SHIFT] = shift(m, w)
     copy(m, w[CELLS] + 1, w[NEW], w[NQ] + w[NV])
     evaluate(m, w, t + h, w[SLOPES] - 1)
+    if passed < 0.0:  # the step went through a singular pose of its coordinates
+        m[w[APPLIED] + 1] = passed
 
 
 @compiled
@@ -170,7 +176,7 @@ def shift(m, w):
     squares, count = 0.0, w[NQ] + w[NV]
     for i in range(count):
         to, new = m[w[CELLS] + 1 + i], m[w[NEW] + i]
-        squares += ((to - new) / (m[ABSOLUTE] + m[RELATIVE] * abs(new))) ** 2
+        squares += ((to - new) / (m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * abs(new))) ** 2
     return math.sqrt(squares / max(count, 1))
 
 
@@ -218,7 +224,7 @@ def error(m, w, h):
         weighted(m, w, w[ERRORS] + estimate * w[SLOPES], w[SLOPES], found + estimate * w[WIDE])
     first, second, best = 0.0, 0.0, found + (w[ESTIMATES] - 1) * w[WIDE]  # the estimate of higher order comes last
     for i in range(n):
-        share = 1.0 / (m[ABSOLUTE] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))
+        share = 1.0 / (m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * max(abs(m[y + i]), abs(m[new + i])))
         first += (m[best + i] * share) ** 2
         second += (m[found + i] * share) ** 2
     if w[ESTIMATES] == 1:
@@ -247,6 +253,63 @@ def interpolate(m, w, t, h):
         evaluate(m, w, t + m[w[C] + stage] * h, stage)
     for power in range(w[POWERS]):
         weighted(m, w, w[DENSE] + power * w[ALL_SLOPES], w[ALL_SLOPES], w[POLYNOMIAL] + power * w[WIDE])
+    if w[CROSSING] and spoilt(m, w, h):
+        by_ends(m, w, h)
+
+
+@compiled
+def spoilt(m, w, h):
+    """Whether a stage that lies at a singular pose has spoilt the polynomial: velocities half way are farther than the
+    polynomials of the ends are from each other."""
+    nq, nv, off, usual = w[NQ], w[NV], 0.0, 0.0
+    between(m, w, h, 0.5)
+    for i in range(nv):
+        at, end = nq + i, w[K] + (w[SLOPES] - 1) * w[WIDE] + nq + i
+        cubic = 0.5 * (m[w[Y] + at] + m[w[NEW] + at]) + 0.125 * h * (m[w[K] + at] - m[end])
+        expected, own = SPOILS * h * max(abs(m[w[K] + at]), abs(m[end])), cubic
+        if nq == nv:
+            _, c2, c3, c4, c5 = quintic(m, w, h, i)
+            own = m[w[Y] + at] + c2 + 0.75 * c3 + 0.5 * c4 + 0.3125 * c5
+            expected = 2.0 * abs(cubic - own)
+        off, usual = max(off, abs(m[w[SPOT] + at] - own)), max(usual, expected)
+        if not math.isfinite(m[w[SPOT] + at]):
+            return True
+    return off > usual
+
+
+@compiled
+def quintic(m, w, h, i):
+    """Of a coordinate whose rate is a velocity, coefficients of the polynomial that has what is known at both ends of
+    the step, less its value at the first, over h."""
+    begun, ended = m[w[K] + i], m[w[K] + (w[SLOPES] - 1) * w[WIDE] + i]
+    curved, curves = h * m[w[K] + w[NQ] + i], h * m[w[K] + (w[SLOPES] - 1) * w[WIDE] + w[NQ] + i]
+    whole = (m[w[NEW] + i] - m[w[Y] + i]) / h - begun - 0.5 * curved
+    turned, bent = ended - begun - curved, 0.5 * (curves - curved)
+    c3, c4 = 10.0 * whole - 4.0 * turned + bent, -15.0 * whole + 7.0 * turned - 2.0 * bent
+    return begun, 0.5 * curved, c3, c4, 6.0 * whole - 3.0 * turned + bent
+
+
+@compiled
+def by_ends(m, w, h):
+    """The polynomial by what is known at both ends alone: of fifth degree for coordinates whose rates are velocities,
+    with these its derivative, and of third for all others."""
+    n, nq, wide, powers, first = w[N], w[NQ], w[WIDE], w[POWERS], w[POLYNOMIAL]
+    last = w[K] + (w[SLOPES] - 1) * wide
+    for i in range(powers * wide):
+        m[first + i] = 0.0
+    for i in range(n):
+        begun, ended = m[w[K] + i], m[last + i]
+        whole = (m[w[NEW] + i] - m[w[Y] + i]) / h - begun
+        turned = ended - begun
+        m[first + i] = begun
+        m[first + wide + i] = 3.0 * whole - turned
+        m[first + 2 * wide + i] = turned - 2.0 * whole
+    for i in range(nq if powers >= 5 and w[NV] == nq else 0):
+        coefficients = quintic(m, w, h, i)
+        for power in range(5):
+            m[first + power * wide + i] = coefficients[power]
+        for power in range(1, 5):
+            m[first + (power - 1) * wide + nq + i] = (power + 1) * coefficients[power] / h
 
 
 @compiled
@@ -267,7 +330,7 @@ def first_step(m, w, until):
         return until - t
     size, slope, change = 0.0, 0.0, 0.0
     for i in range(n):
-        allowed = m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i])
+        allowed = m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * abs(m[y + i])
         size += (m[y + i] / allowed) ** 2
         slope += (m[k + i] / allowed) ** 2
     size, slope = math.sqrt(size / n), math.sqrt(slope / n)
@@ -276,7 +339,8 @@ def first_step(m, w, until):
         m[cells + i] = m[y + i] + h * m[k + i]
     evaluate(m, w, t + h, 1)
     for i in range(n):
-        change += ((m[k + w[WIDE] + i] - m[k + i]) / (m[ABSOLUTE] + m[RELATIVE] * abs(m[y + i]))) ** 2
+        allowed = m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * abs(m[y + i])
+        change += ((m[k + w[WIDE] + i] - m[k + i]) / allowed) ** 2
     steepest = max(slope, math.sqrt(change / n) / h)
     other = max(1e-6, h * 1e-3) if steepest <= 1e-15 else (0.01 / steepest) ** m[EXPONENT]
     return min(100 * h, other, until - t)

@@ -8,6 +8,8 @@ import casadi as ca
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.kinds import checked
+from kempe.model.coordinates import Limit
 from kempe.model.model import Model
 from kempe.simulate.events import Event
 
@@ -16,6 +18,7 @@ WIDTH = 1e-3  # of the way between the limits, over which such a stop begins
 FAR = 0.1  # of that way; a stop does not push what begins further beyond it
 
 
+@checked(StateError)
 @dataclass(frozen=True)
 class Stops:
     """Smooth stops at the limits of joints.
@@ -23,14 +26,15 @@ class Stops:
     Beyond a limit by d the effort is k s(d) (1 + c d'), against the motion, and never pulls: s is d^2 / (2 w) up to the
     width w and d - w/2 from there on, so that the effort and its slope are continuous.
 
-    stiffness k [N m/rad, N/m]: where left out, such that the joint, with all nearer to the ground held, would swing on
-    the stop at 25 Hz or faster; damping c [s/rad,
-    s/m] takes energy out of an impact in proportion to its speed; width w [rad, m]: a thousandth of the way between the
-    limits where left out. without: freedoms that have none.
+    stiffness k [N m/rad, N/m]: where left out, such that the joint would swing on the stop at 25 Hz, of a tree with
+    all nearer to the ground held or faster, of loops with the inertia it has in the median over closed states; damping
+    c [s/rad, s/m] takes energy out of an impact in proportion to its speed: one second by a radian, or by the
+    mechanism's size, where left out; width w [rad, m]: a thousandth of the way between
+    the limits, or of a radian or that size on one side alone, where left out. without: freedoms that have none.
     """
 
     stiffness: float | None = None
-    damping: float = 1.0
+    damping: float | None = None
     width: float | None = None
     without: tuple[str, ...] = ()
 
@@ -49,15 +53,16 @@ def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX
         if at.name in stops.without:
             found.append(total)
             continue
-        span = at.high - at.low
-        width = WIDTH * (span if span < inf else 1.0) if stops.width is None else stops.width
+        usual = float(model.equations.steps[at.v])
+        width = WIDTH * _span(model, at) if stops.width is None else stops.width
+        damping = 1.0 / usual if stops.damping is None else stops.damping
         stiffness = inertias[number] * (2 * pi * FREQUENCY) ** 2 if stops.stiffness is None else stops.stiffness
         for limit, sign in ((at.low, -1.0), (at.high, 1.0)):
             if abs(limit) < inf:
                 beyond = ca.fmax(sign * (q[at.q] - limit), 0)
                 eased = ca.fmin(beyond, width)
                 depth = eased * (beyond - eased / 2) / width if width else beyond
-                push = stiffness * depth * ca.fmax(1 + stops.damping * sign * v[at.v], 0)
+                push = stiffness * depth * ca.fmax(1 + damping * sign * v[at.v], 0)
                 total -= sign * push
         found.append(total)
     return found
@@ -68,8 +73,7 @@ def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
     Files have such limits where bodies are drawn in another pose than joints are measured from."""
     far = []
     for at in model.limits:
-        span = at.high - at.low
-        if max(at.low - q[at.q], q[at.q] - at.high) > FAR * (span if span < inf else 1.0):
+        if max(at.low - q[at.q], q[at.q] - at.high) > FAR * _span(model, at):
             far.append(at.name)
     if far:
         warnings.warn(
@@ -78,6 +82,12 @@ def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
             stacklevel=4,
         )
     return replace(stops, without=(*stops.without, *far)) if far else stops
+
+
+def _span(model: Model, at: Limit) -> float:
+    """The way between limits; where there is one only, a radian, or the mechanism's size."""
+    span = at.high - at.low
+    return span if span < inf else float(model.equations.steps[at.v])
 
 
 def no_events(limits: str | Stops) -> Stops | None:

@@ -28,7 +28,7 @@ AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes 
 CROWDED, WITHIN = 100, 1e-6  # and so does one whose action is called so often within so much of a run
 BRIEF = 1e-5  # s; and of this, in long runs
 BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
-FEW = 20  # steps between looks for other coordinates that are being compiled
+FEW = 20  # steps of the dense way between looks for coordinates
 
 
 def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
@@ -67,7 +67,9 @@ class Stretch:
         self.events, watch = structure.events, structure.guard
         method, drive = plan.method, plan.drive
         if model.formulation == "denoc":
-            self.events = (*self.events, actuated.end_of(model, compiled, q, begin.p))
+            end = actuated.end_of(model, compiled.choice, q, begin.p)
+            assert end is not None  # it is not singular where it begins
+            self.events = (*self.events, end)
             watch = guard(model, self.events, len(drive.held), len(compiled.z_names))
         times = plan.output
         if times is not None:
@@ -112,9 +114,6 @@ class Stretch:
         except BaseException:
             self.outcome = self._ended(None)
             raise
-        finally:  # what a controller raises must not leave a compilation behind
-            if self.choices is not None:
-                self.choices.close()
 
     def close(self) -> Point:
         """Puts what is left into the journal; where the next stretch begins."""
@@ -167,7 +166,7 @@ class Stretch:
                 self.stiffness.look(machine, self.plan.end)
             elif how == at.PAUSED:
                 self.flush()
-                if self.choices is not None:
+                if self.machine.w[at.CROSSING] or self._by_dense_way:
                     self._choose()
                 bar.show(machine.t)
                 spent = time.perf_counter() - looked
@@ -183,10 +182,15 @@ class Stretch:
         return ending(self.model, self.machine, how, self.plan.end, event, self.machine.system.z_names)
 
     def _steps(self, budget: int) -> int:
-        """How many before Python looks around: at each one that is aimed; often, where better is coming."""
+        """How many before Python looks around: at each one that is aimed; often, where the dense way goes on until
+        coordinates are fit again. Beside that, looking changes nothing, and may go by the clock."""
         if self.machine.w[at.CROSSING]:
             return 1
-        return min(budget, FEW) if self.choices is not None and self.choices.waiting else budget
+        return FEW if self._by_dense_way else budget
+
+    @property
+    def _by_dense_way(self) -> bool:
+        return self.choices is not None and self.choices.looking and bool(self.machine.w[at.NUMERIC])
 
     def _weak(self) -> bool:
         """Coordinates, or loops, fail at the next step; whether the run goes on."""
@@ -198,7 +202,7 @@ class Stretch:
         return False
 
     def _choose(self) -> None:
-        """Between steps: other coordinates that have become ready, or the far side of a singular pose."""
+        """Between steps: coordinates that are fit again, or the far side of a singular pose."""
         assert self.choices is not None
         if self.machine.w[at.CROSSING]:
             self.choices.crossed(self.machine)
@@ -251,7 +255,7 @@ class Stretch:
         for number, event in enumerate(self.events):
             side = machine.side(number)
             now = int(np.sign(values[number])) or machine.heading(number)
-            if side and now and now != side and event.direction in (0, now):
+            if side and now and now != side and event.direction in (0, now) and not self._expired(number):
                 self._noted(event)
                 if event.action == STOP or (event.action != RECORD and self._act(number, event)):
                     self.outcome = self._ended(at.EVENT, event.name)
@@ -270,6 +274,8 @@ class Stretch:
     def _happened(self, number: int) -> bool:
         """Notes an event and does what it asks for; whether the stretch ends."""
         event = self.events[number]
+        if self._expired(number):
+            return False
         self._noted(event)
         if event.action == STOP:
             self.outcome = self._ended(at.EVENT, event.name)
@@ -288,6 +294,18 @@ class Stretch:
             self.outcome = self._ended(REPEATED, event.name)
             return True
         return stop
+
+    def _expired(self, number: int) -> bool:
+        """Whether an event is none, but the rows that it was watched by have expired; then others are taken."""
+        event, machine = self.events[number], self.machine
+        if not isinstance(event, actuated.End):
+            return False
+        other = event.again(machine.q, machine.p)
+        if other is None:
+            return False
+        self.events = tuple(other if each is event else each for each in self.events)
+        machine.watch(guard(self.model, self.events, len(machine.outside), len(machine.z)), number, 1)
+        return True
 
     def _goes_on_for_ever(self, event: Event) -> bool:
         """Whether actions of an event follow each other at once, or ever faster, as impacts of a ball do."""

@@ -16,7 +16,7 @@ from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.structures import On, switched_on
 from kempe.simulate.joining import Constraints, Joined, joined
-from kempe.simulate.locks import NEAR, Lock, locks_of, masks
+from kempe.simulate.locks import Lock, locks_of, masks
 from kempe.simulate.plan import Plan, Structure
 from kempe.simulate.stretch import choices_of, first_system
 from kempe.simulate.switches import Switch, switch_events
@@ -106,7 +106,7 @@ class Structures:
             holds = self.constraints(on, p)
             found = joined(holds, lambda: self.model.structures.model(self.model, holds.on), q, v)  # noqa: B023
             pulls = {x.name for x, held in zip(holds.locks, found.held, strict=True) if x.sign * held > 0}
-            if not pulls or np.abs(found.v - v).max() < NEAR:  # without an impact, accelerations tell
+            if not pulls or not found.struck:  # without an impact, accelerations tell
                 return on, found
             on = on - pulls
 

@@ -9,19 +9,21 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import loops, masked, multipliers
+from kempe.dynamics import loops, masked
 from kempe.dynamics.kinematics import frames
 from kempe.errors import StateError
+from kempe.kinds import checked, is_number, short
 from kempe.model.model import Model
 from kempe.model.structures import switched_on
 from kempe.simulate.events import Event, Moment
-from kempe.simulate.locks import NEAR, Lock
+from kempe.simulate.locks import Lock
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, efforts_of
 from kempe.spatial.vectors import dot, from_sx, scaled, zeros
 from kempe.topology.paths import lock_paths
 
 
+@checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Switch:
     """Switches a joint that was declared `switchable`.
@@ -41,9 +43,7 @@ class Switch:
     def __post_init__(self):
         for name in ("force", "moment", "reach"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not (
-                np.ndim(value) == 0 and np.issubdtype(type(value), np.number) and value > 0
-            ):
+            if not value > 0:
                 raise StateError(f"switch of {self.joint!r}: {name} is {value!r}; it takes a positive number")
         for name in ("on", "off"):
             value = getattr(self, name)
@@ -62,13 +62,11 @@ class Switch:
 
 def _times(joint: str, name: str, value) -> list[float]:
     try:
-        found = [float(t) for t in np.atleast_1d(value)]
-    except (TypeError, ValueError):
-        found = [inf]
-    if isinstance(value, bool):
+        found = [float(t) if is_number(t) else inf for t in np.atleast_1d(value)]
+    except (TypeError, ValueError):  # rows of several lengths
         found = [inf]
     if not all(map(isfinite, found)):
-        raise StateError(f"switch of {joint!r}: {name} takes times in seconds, or an expression, not {value!r}")
+        raise StateError(f"switch of {joint!r}: {name} takes times in seconds, or an expression, not {short(value)}")
     return found
 
 
@@ -76,7 +74,7 @@ def check_switches(model: Model, switches: tuple[Switch, ...]) -> None:
     """Refuses switches of joints that cannot be switched."""
     for switch in switches:
         if not isinstance(switch, Switch):
-            raise StateError(f"switches: give kp.Switch(joint, ...), not {switch!r}")
+            raise StateError(f"switches: give kp.Switch(joint, ...), not {short(switch)}")
         switched_on(model.topology, {switch.joint: True})
 
 
@@ -160,7 +158,7 @@ def _action(joint: str, wanted: bool) -> Callable[[Moment], None]:
 
 def _passed(lock: Lock, t, q, v):
     """How far a freedom is beyond a limit."""
-    return lock.sign * (q[lock.limit.q] - lock.value) - NEAR
+    return lock.sign * (q[lock.limit.q] - lock.value) - lock.near
 
 
 def _pulling(bears: "Bears", lock: Lock, number: int, *symbols):
@@ -181,11 +179,15 @@ class Bears:
 
     def __init__(self, model: Model, setting: Setting, p: np.ndarray):
         self.model, self._setting, self._p, self._known = model, setting, p, {}
+        topology = model.topology
+        self._unique = not topology.is_masked and (not topology.rows or topology.rows == model.nv - model.dof)
 
-    def _solved(self, t, q, v, z, w, p):
-        """Multipliers of all rows of closures, and of locks after them; and the tree with frames of its links."""
-        key = tuple(map(id, (t, q, v, z, w, p)))
+    def _solved(self, least: bool, symbols):
+        """Multipliers of all rows of closures, and of locks after them, where these are not unique the least; and the
+        tree with frames of its links."""
+        key = (least, *map(id, symbols))
         if key not in self._known:
+            t, q, v, z, w, p = symbols
             model = self.model
             equations = model.equations
             choice = None if model.topology.is_masked else model.choice
@@ -193,17 +195,14 @@ class Bears:
             tau = efforts_of(model, self._setting)(t, q, v, z, w, p, inertias)["tau"]
             tree, size = equations.tree(from_sx(p)), equations.closure_size
             at, rates, efforts = (from_sx(x) for x in (q, v, tau))
-            if choice is None:
-                lam = masked.forward(tree, at, rates, efforts, size).lam
-            else:
-                lam = np.zeros(equations.sizes["lam"], dtype=object)
-                lam[list(choice.rows)] = multipliers.sslm(tree, at, rates, efforts, size, choice.rows).lam
-            self._known = {key: (lam, tree, frames(tree, at, rates), (t, q, v, z, w, p))}  # which keeps ids good
+            given = tree, at, rates, efforts, size
+            lam = masked.borne(*given) if least else masked.forward(*given).lam
+            self._known[key] = (lam, tree, frames(tree, at, rates), symbols)  # which keeps ids good
         return self._known[key][:3]
 
     def joint(self, name: str, *symbols) -> tuple[ca.SX, ca.SX]:
         """The sizes of the force and the moment of a joint that closes a loop, at its marker b."""
-        lam, tree, found = self._solved(*symbols)
+        lam, tree, found = self._solved(not self._unique, symbols)
         first, moment, force, size = 0, zeros(3), zeros(3), self.model.equations.closure_size
         closures = self.model.topology.masked or self.model.topology.loops
         for own, loop in zip(closures, loops.loops(tree, found), strict=True):
@@ -216,5 +215,5 @@ class Bears:
 
     def efforts(self, number: int, *symbols) -> ca.SX:
         """What a lock exerts along its freedom."""
-        lam = self._solved(*symbols)[0]
+        lam = self._solved(False, symbols)[0]
         return ca.SX(lam[len(lam) - len(self.model.topology.locks) + number])

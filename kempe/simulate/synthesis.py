@@ -7,7 +7,6 @@ import numpy as np
 
 from kempe.analyze.actuation import bounds_of, weights_of
 from kempe.analyze.closed import allowed, row_of
-from kempe.analyze.freedom import column_scales
 from kempe.analyze.nearest import Nearest, Recording
 from kempe.analyze.sharing import Costs, Halves, share
 from kempe.analyze.supports import Support
@@ -16,7 +15,7 @@ from kempe.errors import StateError
 from kempe.model.model import Model
 from kempe.model.state import State, placed
 from kempe.results.outcome import FINISHED, Outcome
-from kempe.results.synthesis import Synthesis, check_names
+from kempe.results.synthesis import Synthesis, check_supports
 from kempe.results.trajectory import Trajectory
 from kempe.simulate.prescribed import instants
 
@@ -49,7 +48,7 @@ def synthesize(
 ) -> Synthesis:
     """See `Model.synthesize`."""
     supports = (supports,) if isinstance(supports, Support) else tuple(supports)
-    check_names(supports)
+    check_supports(supports)
     given = None if p is None else model.parameters(p)
     exact, p = model.exact, model.exact_p(given)
     t = instants(motion, output, "synthesize")
@@ -71,7 +70,7 @@ def _closed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p)
     """The motion at times t, loops closed."""
     if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Nearest(*motion.on(model, start, t=t), np.zeros((len(t), len(motion.names))))
-    rest = model.neutral() if start is None else np.array(start.q, dtype=float)
+    rest = model.drawn.q if start is None else np.array(start.q, dtype=float)
     return Recording(model, motion.names, rest, p).rows(t, motion.at(t), start)
 
 
@@ -99,7 +98,7 @@ def _shared(model: Model, rows: Nearest, t: np.ndarray, supports, wishes: Wishes
         points = np.hstack([np.zeros((model.nv, 0)), *felt])
         w = allowed(model, rows.q[i], row_of(p, i))[0] if model.topology.constrained else np.eye(model.nv)
         costs = Costs(
-            np.concatenate([actuators, np.full(points.shape[1], dear)]), column_scales(model)[left_at], wishes.residual
+            np.concatenate([actuators, np.full(points.shape[1], dear)]), model.equations.steps[left_at], wishes.residual
         )
         halves = _halves(limits, [supports[k] for k in there]) if wishes.support == "qp" else None
         try:
@@ -134,12 +133,15 @@ def _halves(limits: Halves, supports: list[Support]) -> Halves:
 
 
 def _on_roots(model: Model, q: np.ndarray, missing: np.ndarray, p) -> dict[str, np.ndarray]:
-    """By body that floats, what is missing as a wrench at its origin, in world axes: it does the same work."""
-    found = {}
+    """By body that floats, what is missing as a wrench at its origin, in world axes: it does the same work. Where many
+    wrenches do, the least, by moments, and by forces times the mechanism's size."""
+    found, steps = {}, model.equations.steps
+    sizes = np.repeat([1.0, 1.0 / model.equations.closure_size], 3)
     for joint in model.topology.tree:
         if joint.parent is model.mechanism.ground and joint.joint.type.v_names and not all(joint.joint.actuated):
-            columns = model.jacobian(joint.child, q, p=p)[:, :, joint.v]
-            found[joint.child.name] = np.einsum("nvi,nv->ni", np.linalg.pinv(columns), missing[:, joint.v])
+            columns = model.jacobian(joint.child, q, p=p)[:, :, joint.v] * sizes[:, None] * steps[joint.v]
+            works = missing[:, joint.v] * steps[joint.v]
+            found[joint.child.name] = np.einsum("nvi,nv->ni", np.linalg.pinv(columns), works) * sizes
     return found
 
 

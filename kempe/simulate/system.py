@@ -85,17 +85,6 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
     return known[key]
 
 
-def ready(model: Model, setting: Setting, choice: Choice | None) -> bool:
-    """Whether that system has been compiled."""
-    return _key(model, setting, choice) in model.compiled.get("systems", {})
-
-
-def compiled_choices(model: Model, setting: Setting) -> list[Choice | None]:
-    """Choices of generalized coordinates whose systems have been compiled; None for the dense way."""
-    own = _key(model, setting, None)[0]
-    return [choice for key, choice in model.compiled.get("systems", {}) if key == own]
-
-
 def _key(model: Model, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
     return setting if model.limits or setting.stops is None else replace(setting, stops=None), choice
 

@@ -15,6 +15,7 @@ from kempe.model.model import Model
 from kempe.model.state import State
 from kempe.simulate.run import simulate
 from kempe.topology.paths import spring_paths
+from kempe.whole import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +63,7 @@ class Tuning:
         axes.set(xlabel="stiffness [N/m]", ylabel="gap at the cuts [m]", title=self.name)
         axes.legend()
         if path is not None:
-            paper.savefig(path, dpi=150)
+            write_figure(paper, path, dpi=150)
         return paper
 
 

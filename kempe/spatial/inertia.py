@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.sums import times
 from kempe.spatial.moves import Moves, Shift
 from kempe.spatial.vectors import (
     Matrix,
@@ -40,7 +41,7 @@ class RigidInertia:
 
     def wrench(self, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
         """Moment and force that give a body at rest these accelerations; momentum, given velocities."""
-        return self.tensor @ alpha + cross(self.moment, a), scaled(self.mass, a) + cross(alpha, self.moment)
+        return times(self.tensor, alpha) + cross(self.moment, a), scaled(self.mass, a) + cross(alpha, self.moment)
 
     def gyration(self, omega: Vector) -> tuple[Vector, Vector]:
         """The wrench that a spin takes without any acceleration: omega x I omega, omega x (omega x h)."""
@@ -55,10 +56,10 @@ class RigidInertia:
         trace = self.tensor[0, 0] + self.tensor[1, 1] + self.tensor[2, 2]
         second = scaled(0.5 * trace, np.eye(3)) - self.tensor
         if _entries(second) <= _entries(self.tensor):
-            m = swing_matrix(omega, alpha) @ second
+            m = times(swing_matrix(omega, alpha), second)
             moment = array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
         else:
-            moment = self.tensor @ alpha + gyroscopic(self.tensor, omega)
+            moment = times(self.tensor, alpha) + gyroscopic(self.tensor, omega)
         return moment + cross(self.moment, a), scaled(self.mass, a) + swing(omega, alpha, self.moment)
 
     def scaled(self, share: float) -> "RigidInertia":
@@ -74,7 +75,7 @@ class RigidInertia:
             if isinstance(move, Shift):
                 # I - [r][h] - [h][r] - m [r][r], symmetric
                 lever = scaled(mass, move.r)
-                half = skew(move.r) @ (skew(moment) + skew(0.5 * lever))
+                half = times(skew(move.r), skew(moment) + skew(0.5 * lever))
                 tensor = tensor - half - half.T
                 moment = moment + lever
             else:
@@ -105,7 +106,7 @@ class ArticulatedInertia:
 
     def wrench(self, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
         """Moment and force for given accelerations."""
-        return self.j @ alpha + self.h @ a, self.h.T @ alpha + self.m @ a
+        return times(self.j, alpha) + times(self.h, a), times(self.h.T, alpha) + times(self.m, a)
 
     def back(self, moves: Moves) -> "ArticulatedInertia":
         """The same inertia at the frame the moves start from."""
@@ -113,7 +114,7 @@ class ArticulatedInertia:
         for move in reversed(moves):
             if isinstance(move, Shift):
                 # H' = H + [r] M and J' = J - sym(N [r]) with N = H + H', where sym(X) = (X + X^T) / 2
-                new = h + skew(move.r) @ m
+                new = h + times(skew(move.r), m)
                 j = j - _symmetric_product(h + new, skew(move.r))
                 h = new
             else:
@@ -131,7 +132,7 @@ def _symmetric_product(n: Matrix, r: Matrix) -> Matrix:
     entries = [[0.0] * 3 for _ in range(3)]
     half = 0.5 * r
     for i in range(3):
-        entries[i][i] = n[i] @ r[:, i]
+        entries[i][i] = times(n[i], r[:, i])
         for k in range(i):
-            entries[i][k] = entries[k][i] = n[i] @ half[:, k] + n[k] @ half[:, i]
+            entries[i][k] = entries[k][i] = times(n[i], half[:, k]) + times(n[k], half[:, i])
     return array(x for row in entries for x in row).reshape(3, 3)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.arithmetic.angles import atan2, cos, sin
+from kempe.arithmetic.sums import norm, times
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, is_zero, swing
 
 
@@ -68,15 +70,15 @@ class Rotation:
 
     def along(self, x: Vector) -> Vector:
         """Components in the new frame of a vector given in the old."""
-        return self.r.T @ x
+        return times(self.r.T, x)
 
     def back(self, x: Vector) -> Vector:
         """Components in the old frame of a vector given in the new."""
-        return self.r @ x
+        return times(self.r, x)
 
     def matrix_back(self, m: Matrix) -> Matrix:
         """R m R^T."""
-        return self.r @ m @ self.r.T
+        return times(times(self.r, m), self.r.T)
 
     def inverse(self) -> "Rotation":
         """The move from the new frame to the old."""
@@ -149,7 +151,7 @@ def pose_along(moves: Moves, rotation: Matrix, position: Vector) -> tuple[Matrix
     """World axes and position of a frame, carried on to the next."""
     for move in moves:
         if isinstance(move, Shift):
-            position = position + rotation @ move.r
+            position = position + times(rotation, move.r)
         else:
             rotation = np.vstack([move.along(row) for row in rotation])
     return rotation, position
@@ -171,17 +173,17 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
         i, j = (axis + 1) % 3, (axis + 2) % 3
         if abs(r[axis, axis] - 1) < 1e-15 and abs(r[i, axis]) < 1e-15 and abs(r[j, axis]) < 1e-15:
             return () if abs(r[j, i]) < 1e-15 and r[i, i] > 0 else (Turn(axis, *_clean(r[i, i], r[j, i])),)
-    tilt = math.atan2(math.hypot(r[0, 2], r[1, 2]), r[2, 2])
-    if math.sin(tilt) < 1e-12:  # z is reversed: one turn about z, half a turn about x
-        first, last = math.atan2(r[1, 0], r[0, 0]), 0.0
+    tilt = atan2(float(norm(r[:2, 2])), r[2, 2])
+    if sin(tilt) < 1e-12:  # z is reversed: one turn about z, half a turn about x
+        first, last = atan2(r[1, 0], r[0, 0]), 0.0
     else:
         # The last angle is measured from where the first one leads: where the tilt is small, neither is well known, but
         # their sum is.
-        first = math.atan2(r[0, 2], -r[1, 2])
-        middle = np.array([math.cos(first), math.sin(first), 0.0])
-        last = math.atan2(-middle @ r[:, 1], middle @ r[:, 0])
+        first = atan2(r[0, 2], -r[1, 2])
+        middle = np.array([cos(first), sin(first), 0.0])
+        last = atan2(-times(middle, r[:, 1]), times(middle, r[:, 0]))
     angles = ((2, first), (0, tilt), (2, last))
-    return tuple(Turn(axis, *_clean(math.cos(a), math.sin(a))) for axis, a in angles if abs(a) > 1e-15)
+    return tuple(Turn(axis, *_clean(cos(a), sin(a))) for axis, a in angles if abs(a) > 1e-15)
 
 
 def _clean(c: float, s: float) -> tuple[float, float]:

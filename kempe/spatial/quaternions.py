@@ -1,9 +1,10 @@
 """Unit quaternions w, x, y, z: to matrices, products, rates, steps on the sphere, what a recorded one turns by."""
 
-import math
-
 import numpy as np
 
+from kempe.arithmetic.angles import atan2, cos, sin
+from kempe.arithmetic.least import solve
+from kempe.arithmetic.sums import norm, times
 from kempe.spatial.vectors import Matrix, Vector, array, dot, is_symbolic, matrix, scaled, sqrt
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -43,27 +44,36 @@ def product(p: Vector, q: Vector) -> Vector:
 
 def exponential(turn: Vector) -> np.ndarray:
     """The quaternion of a rotation vector (axis times angle); floats only."""
-    angle = float(np.linalg.norm(turn))
-    scale = 0.5 * np.sinc(angle / (2 * math.pi))  # sin(angle / 2) / angle
-    return np.array([math.cos(angle / 2), *(scale * np.asarray(turn, dtype=float))])
+    turn = np.asarray(turn, dtype=float)
+    angle = float(norm(turn))
+    scale = sin(0.5 * angle) / angle if angle > 0 else 0.5
+    return np.array([cos(0.5 * angle), *(scale * turn)])
 
 
 def logarithm(q: np.ndarray) -> np.ndarray:
     """The rotation vector of a quaternion, of at most half a turn; floats only."""
     q = np.asarray(q, dtype=float)
     q = -q if q[0] < 0 else q
-    size = float(np.linalg.norm(q[1:]))
+    size = float(norm(q[1:]))
     if size < 1e-12:
         return 2 * q[1:] / q[0]
-    return 2 * math.atan2(size, q[0]) / size * q[1:]
+    return 2 * atan2(size, q[0]) / size * q[1:]
 
 
 def normalized(q: Vector) -> Vector:
     """The same rotation by a quaternion of length 1; NaN for zero."""
     if any(is_symbolic(x) for x in q):
         return scaled(1.0 / sqrt(dot(q, q)), q)
-    length = float(np.linalg.norm(q))
+    length = float(norm(q))
     return q / length if length else np.full(4, np.nan)
+
+
+def random(rng: np.random.Generator) -> np.ndarray:
+    """Any rotation, all alike."""
+    while True:
+        q = rng.uniform(-1.0, 1.0, 4)
+        if 0.01 < norm(q) <= 1.0:
+            return normalized(q)
 
 
 def conjugate(q: Vector) -> Vector:
@@ -71,15 +81,29 @@ def conjugate(q: Vector) -> Vector:
     return array((q[0], -q[1], -q[2], -q[3]))
 
 
-def screw_matrix(turn: np.ndarray) -> np.ndarray:
-    """The displacement, per unit of velocity in the moving axes, of a motion that turns by `turn` in unit time."""
-    angle = float(np.linalg.norm(turn))
+def turned(q: Vector, x: Vector) -> Vector:
+    """R x."""
+    return times(to_matrix(q), x)
+
+
+def screwed(turn: np.ndarray, slide: np.ndarray) -> np.ndarray:
+    """The displacement by a constant velocity in the moving axes, of a motion that turns by `turn` in unit time."""
+    return times(_screw_matrix(turn), slide)
+
+
+def unscrewed(turn: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """The velocity that makes a displacement."""
+    return solve(_screw_matrix(turn), moved)
+
+
+def _screw_matrix(turn: np.ndarray) -> np.ndarray:
+    angle = float(norm(turn))
     k = np.array([[0, -turn[2], turn[1]], [turn[2], 0, -turn[0]], [-turn[1], turn[0], 0]])
     if angle < 1e-4:  # the series of the two coefficients, to the last digit
-        first, second = 0.5 - angle**2 / 24, 1 / 6 - angle**2 / 120
+        first, second = 0.5 - angle * angle / 24, 1 / 6 - angle * angle / 120
     else:
-        first, second = (1 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
-    return np.eye(3) + first * k + second * k @ k
+        first, second = (1 - cos(angle)) / (angle * angle), (angle - sin(angle)) / (angle * angle * angle)
+    return np.eye(3) + first * k + second * times(k, k)
 
 
 def posed(x: np.ndarray, rate: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,6 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from kempe.arithmetic import angles
+from kempe.arithmetic.sums import times
+
 Scalar = Any  # a float or a CasADi SX scalar
 Vector = np.ndarray
 Matrix = np.ndarray
@@ -68,12 +71,12 @@ def is_symbolic(x: Scalar) -> bool:
 
 def sin(x: Scalar) -> Scalar:
     """Sine of a float or a symbol."""
-    return ca.sin(x) if isinstance(x, ca.SX) else math.sin(x)
+    return ca.sin(x) if isinstance(x, ca.SX) else angles.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine of a float or a symbol."""
-    return ca.cos(x) if isinstance(x, ca.SX) else math.cos(x)
+    return ca.cos(x) if isinstance(x, ca.SX) else angles.cos(x)
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -143,7 +146,7 @@ def swing_matrix(omega: Vector, alpha: Vector) -> Matrix:
 
 def swing(omega: Vector, alpha: Vector, r: Vector) -> Vector:
     """alpha x r + omega x (omega x r), by the matrix that all points of the body share."""
-    return swing_matrix(omega, alpha) @ r
+    return times(swing_matrix(omega, alpha), r)
 
 
 def gyroscopic(tensor: Matrix, omega: Vector) -> Vector:

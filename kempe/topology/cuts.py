@@ -4,7 +4,8 @@ Problem. Where loops are cut decides what hangs together: which blocks there are
 inverse dynamics has to solve at once.
 
 Must. No more closure equations than the tree of least cost has: a joint is exchanged for one of as many freedoms, on
-its own loop, that may be cut. Joints that can be switched off stay cut.
+its own loop, that may be cut. Joints that can be switched off stay cut. What acts along a coordinate must not be cut,
+whether it is a number that is not zero or a parameter that is an input, which may become anything.
 
 Discussion. Exchanges are made one at a time, the best of all first, as long as they lead on. For small blocks what
 counts is `Subsystems.work`. For subsystems that are solved one by one it is the cubes of what is solved together; and
@@ -12,7 +13,7 @@ since it may take two exchanges to make one determinate, what lacks fewer equati
 that was met is given; where nothing was gained that is the start.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from kempe.mechanism.joints import Helical
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
 Measure = Callable[["Topology"], tuple[float, ...]]
+ACTING = ("damping", "stiffness", "armature")  # what acts along a freedom unless it is zero; a rest needs a stiffness
 
 
-def stays(joint: Joint) -> str | None:
-    """Why a joint must stay in the tree, or None."""
+def stays(joint: Joint, inputs: Collection[str] = ()) -> str | None:
+    """Why a joint must stay in the tree, or None; `inputs` are the paths of parameters that are kept as inputs."""
     coupled = joint.a.body.mechanism.couplings
+    kept = [path for quantity in ACTING for path in joint.paths(quantity) if path in inputs]
     reasons = (
         ("is a screw", joint.type is Helical),
         ("is actuated", any(joint.actuated)),
@@ -35,6 +38,7 @@ def stays(joint: Joint) -> str | None:
         ("has damping", any(joint.damping)),
         ("has limits", any(limit is not None for limit in joint.limits)),
         ("is coupled", any(term.joint is joint for each in coupled for term in each.terms)),
+        (f"has {', '.join(kept)} as input", bool(kept)),
     )
     return next((words for words, holds in reasons if holds), None)
 
@@ -84,5 +88,6 @@ def _exchanged(topology: "Topology") -> Iterator[tuple[str, ...]]:
             continue
         freedoms = len(loop.joint.type.v_names)
         for name in loop.around if loop.joint.name in closing else ():
-            if name not in closing and len(joints[name].type.v_names) == freedoms and stays(joints[name]) is None:
+            joint = joints[name]
+            if name not in closing and len(joint.type.v_names) == freedoms and stays(joint, topology.inputs) is None:
                 yield tuple(name if old == loop.joint.name else old for old in closing)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kempe.mechanism.flexible import BeamJoint
+from kempe.whole import write_figure
 
 if TYPE_CHECKING:
     from kempe.topology.tree import Topology
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 LISTED = 20  # subsystems named below a picture of blocks
 
 
-def draw(topology: "Topology", path: Path) -> Path:
+def draw(topology: "Topology", path: str | Path) -> Path:
     """Writes a PNG, SVG or PDF; its path."""
     from matplotlib.figure import Figure
 
@@ -57,11 +58,10 @@ def draw(topology: "Topology", path: Path) -> Path:
     axes.set_xlim(-0.5, len(rows) - 0.5)
     axes.set_ylim(0, max(map(len, rows.values())))
     axes.axis("off")
-    figure.savefig(path, dpi=130)
-    return path
+    return write_figure(figure, path, dpi=130)
 
 
-def draw_blocks(topology: "Topology", path: Path) -> Path:
+def draw_blocks(topology: "Topology", path: str | Path) -> Path:
     """Writes a PNG, SVG or PDF of the blocks of J and of the GICM, a colour for each subsystem; its path."""
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -100,5 +100,4 @@ def draw_blocks(topology: "Topology", path: Path) -> Path:
         axes.tick_params(length=0)
     figure.supxlabel("\n".join(listed), fontsize=8, x=0.02, ha="left")
     figure.suptitle(f"{topology.mechanism.name}: blocks by the subsystems they are made of", fontsize=10)
-    figure.savefig(path, dpi=130)
-    return path
+    return write_figure(figure, path, dpi=130)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
+from kempe.arithmetic.sums import norm, times
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from kempe.mechanism.mechanism import Joint, Mechanism
@@ -29,7 +30,7 @@ def in_plane(mechanism: Mechanism) -> bool:
     graph = nx.MultiGraph()
     for joint in mechanism.joints:
         graph.add_edge(joint.a.body, joint.b.body, joint=joint)
-    normals = {first.a.body: first.a.rotation @ _axis(first)}  # in the axes of each body
+    normals = {first.a.body: times(first.a.rotation, _axis(first))}  # in the axes of each body
     for before, after in nx.bfs_edges(graph, first.a.body):
         joint: Joint = graph.edges[before, after, 0]["joint"]
         normals[after] = _other(joint, before, normals[before])
@@ -58,20 +59,20 @@ def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
 
 
 def _axis(joint: Joint) -> np.ndarray:
-    length = np.linalg.norm(joint.axes[0])
+    length = norm(joint.axes[0])
     return joint.axes[0] / length if length > 0 else joint.axes[0]  # an axis without direction is for others to refuse
 
 
 def _other(joint: Joint, body: Body, normal: np.ndarray) -> np.ndarray:
     """A normal on one body of a joint, in the axes of the other one."""
     near, far = (joint.a, joint.b) if joint.a.body is body else (joint.b, joint.a)
-    return far.rotation @ near.rotation.T @ normal
+    return times(far.rotation, times(near.rotation.T, normal))
 
 
 def _agrees(joint: Joint, normals: dict[Body, np.ndarray]) -> bool:
-    if np.linalg.norm(_other(joint, joint.a.body, normals[joint.a.body]) - normals[joint.b.body]) > CLOSE:
+    if norm(_other(joint, joint.a.body, normals[joint.a.body]) - normals[joint.b.body]) > CLOSE:
         return False
     if joint.type not in (Revolute, Planar, Prismatic):
         return joint.type is Fixed
-    along = float(joint.a.rotation @ _axis(joint) @ normals[joint.a.body])
+    along = float(times(times(joint.a.rotation, _axis(joint)), normals[joint.a.body]))
     return abs(along) < CLOSE if joint.type is Prismatic else abs(along) > 1 - CLOSE

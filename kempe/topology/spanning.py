@@ -1,8 +1,9 @@
 """Spanning: which joints of a mechanism make its tree, and which are left to close loops.
 
 Must. One tree per mechanism, the same for every formulation. A joint that is helical, or carries armature, stiffness,
-damping, limits, an actuator or a coupling, stays in the tree, since what it carries acts on a coordinate. The order of
-coordinates follows the order in which joints were written down, as far as parents come before children.
+damping, limits, an actuator or a coupling, or may be given some as inputs, stays in the tree, since what it carries
+acts on a coordinate. The order of coordinates follows the order in which joints were written down, as far as parents
+come before children.
 
 Where every joint of a loop must stay, a body is cut in two halves, welded together by the closure. A joint that can be
 switched off always closes a loop, so that the tree, and with it every coordinate, is the same whatever is on; a body
@@ -31,11 +32,19 @@ from kempe.topology.plane import marked
 from kempe.topology.tree import LoopJoint, Topology, TreeCoupling, TreeJoint, counted
 
 
-def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False) -> Topology:
+def topology(
+    mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False, inputs: Iterable[str] = ()
+) -> Topology:
     """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops; floating:
-    bodies that would hang on nothing without them float."""
+    bodies that would hang on nothing without them float; inputs: paths of parameters that are kept as inputs."""
+    inputs = tuple(sorted(set(inputs)))
     switchable = {joint for joint in mechanism.joints if joint.switchable}
-    wanted = _wanted(mechanism, cut) | switchable
+    for joint in (joint for joint in mechanism.joints if joint in switchable and stays(joint, inputs)):
+        raise TopologyError(
+            f"joint {joint.name!r} {stays(joint, inputs)}, which takes a coordinate, and a switchable joint has none; "
+            "put it elsewhere"
+        )
+    wanted = _wanted(mechanism, cut, inputs) | switchable
     graph = _graph(mechanism)
     distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
     loosely = {body for joint in switchable for body in nx.node_connected_component(graph, joint.a.body)}
@@ -46,7 +55,7 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
             "add a joint, or m.free(...) for a body that floats"
         )
     distance = dict.fromkeys(mechanism.bodies, len(mechanism.bodies)) | distance
-    kept = _kept(mechanism, graph, distance, wanted)
+    kept = _kept(mechanism, graph, distance, wanted, inputs)
     kept -= wanted if floating else switchable
     kept |= _free_joints(mechanism, kept) if floating or switchable else set()
     for joint in wanted & kept:
@@ -61,14 +70,16 @@ def topology(mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = Fal
     loops = []
     for joint in (joint for joint in mechanism.joints if joint not in kept):
         around = _around(spanning, joint)
-        if stays(joint) is None:
+        must = stays(joint, inputs)
+        if must is None:
             asked = joint in wanted - switchable
             told = "it can be switched off" if joint in switchable else "it was asked to"
             loops.append(LoopJoint(joint, told if joint in wanted else _reason(joint, distance), around, asked))
         else:
             tree, weld = _body_cut(tree, joint, distance)
-            loops.append(LoopJoint(weld, _body_reason(joint, weld), around))
-    found = Topology(mechanism, tree, tuple(loops), couplings=_couplings(mechanism, tree))
+            told = f"every joint of the loop must stay in the tree ({joint.name} {must})"
+            loops.append(LoopJoint(weld, f"{told}, so {weld.a.body.name} is cut in two halves", around))
+    found = Topology(mechanism, tree, tuple(loops), couplings=_couplings(mechanism, tree), inputs=inputs)
     return replace(found, loops=marked(found)).switched(joint.name for joint in switchable if joint.on)
 
 
@@ -82,13 +93,13 @@ def _couplings(mechanism: Mechanism, tree: tuple[TreeJoint, ...]) -> tuple[TreeC
     return tuple(found)
 
 
-def _wanted(mechanism: Mechanism, cut: Iterable[str]) -> set[Joint]:
+def _wanted(mechanism: Mechanism, cut: Iterable[str], inputs: tuple[str, ...]) -> set[Joint]:
     named = {joint.name: joint for joint in mechanism.joints}
     found = set()
     for name in (cut,) if isinstance(cut, str) else cut:
         if name not in named:
             raise TopologyError(f"cut: there is no joint {name!r}; there are {', '.join(named)}")
-        must = stays(named[name])
+        must = stays(named[name], inputs)
         if must:
             raise TopologyError(
                 f"cut: joint {name!r} {must}, so it must stay in the tree; cut another joint of its loop"
@@ -105,7 +116,7 @@ def _body_cut(
     if not ends:
         raise TopologyError(
             f"joint {joint.name!r}: every joint of its loop must stay in the tree, and a beam cannot be cut in two; "
-            "give one joint of the loop no actuator, spring, damper, armature or limits"
+            "give one joint of the loop no actuator, spring, damper, armature or limits, and keep none as input"
         )
     near = max(ends, key=lambda marker: distance[marker.body])
     body, other = near.body, joint.b.body if near is joint.a else joint.a.body
@@ -121,12 +132,6 @@ def _body_cut(
     return (*shared, carried), weld
 
 
-def _body_reason(joint: Joint, weld: Joint) -> str:
-    body = weld.a.body.name
-    must = f"every joint of the loop must stay in the tree ({joint.name} {stays(joint)})"
-    return f"{must}, so {body} is cut in two halves"
-
-
 def _graph(mechanism: Mechanism) -> nx.MultiGraph:
     graph = nx.MultiGraph()
     graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
@@ -139,12 +144,14 @@ def _graph(mechanism: Mechanism) -> nx.MultiGraph:
     return graph
 
 
-def _kept(mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int], wanted: set[Joint]) -> set[Joint]:
+def _kept(
+    mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int], wanted: set[Joint], inputs: tuple[str, ...]
+) -> set[Joint]:
     """The joints of the spanning tree of least cost."""
 
     def cost(number: int, joint: Joint):
         ends = distance[joint.a.body], distance[joint.b.body]
-        return joint in wanted, stays(joint) is None, len(joint.type.v_names), sum(ends), number
+        return joint in wanted, stays(joint, inputs) is None, len(joint.type.v_names), sum(ends), number
 
     joined = nx.utils.UnionFind(graph.nodes)
     kept = set()

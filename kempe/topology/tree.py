@@ -63,7 +63,8 @@ class Topology:
     held: closures that springs hold in the place of equations, with the numbers of these springs by their paths. off:
     joints that would close loops if they were switched on. masked: closures each of which a parameter switches; locks:
     freedoms of the tree likewise, that hold still where they are locked. couplings: those that are equations, after all
-    rows of loops; sprung: those that springs hold.
+    rows of loops; sprung: those that springs hold. inputs: the parameters that are kept as inputs, as far as they were
+    named when the tree was chosen: the tree may differ with them.
     """
 
     mechanism: Mechanism
@@ -76,6 +77,7 @@ class Topology:
     locks: tuple[int, ...] = ()
     couplings: tuple[TreeCoupling, ...] = ()
     sprung: tuple[TreeCoupling, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def closures(self) -> tuple[LoopJoint, ...]:
@@ -195,7 +197,7 @@ class Topology:
     def _with_cut(self, cut: Iterable[str]) -> "Topology":
         from kempe.topology.spanning import topology
 
-        return topology(self.mechanism, cut)
+        return topology(self.mechanism, cut, inputs=self.inputs)
 
     def explain(self) -> str:
         """The tree and the loops in words."""
@@ -240,13 +242,13 @@ class Topology:
         """Draws the graph: the tree in full lines, the joints that close loops in broken ones."""
         from kempe.topology.picture import draw
 
-        return draw(self, Path(path))
+        return draw(self, path)
 
     def picture_of_blocks(self, path: str | Path) -> Path:
         """Draws which blocks of J and of the GICM do not vanish, and the subsystems they are made of (paper 2)."""
         from kempe.topology.picture import draw_blocks
 
-        return draw_blocks(self, Path(path))
+        return draw_blocks(self, path)
 
 
 def chain(parents: Sequence[int], number: int) -> tuple[int, ...]:

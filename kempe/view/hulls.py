@@ -4,6 +4,7 @@ Of a mesh the corners are kept that lie farthest out in some of many directions,
 the hull of these lies inside the mesh's own, and misses little of it but hollows.
 """
 
+import os
 import warnings
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ DIRECTIONS = 64  # and so many corners at most
 def hull_of(solid: MeshFile) -> Mesh | None:
     """Corners and triangles of what is drawn; nothing, with a warning, where the file cannot be read."""
     path = Path(solid.file)
-    return _hull(path, path.stat().st_mtime_ns if path.is_file() else 0, solid.scale)
+    return _hull(path, path.stat().st_mtime_ns if os.path.isfile(path) else 0, solid.scale)
 
 
 @cache

@@ -20,7 +20,7 @@ from kempe.mechanism.bodies import Body, Marker
 from kempe.model import Model
 from kempe.view.scene import Arrow, Point, Scene, scene
 from kempe.view.shapes import ACCENT, LOAD, SPRING, triangles
-from kempe.whole import write_whole
+from kempe.whole import as_path, write_whole
 
 SCRIPTS = ("math.js", "meshes.js", "render.js", "stage.js", "plots.js", "camera.js", "app.js")
 SLOW, FAST = 30.0, 100.0  # frames per second: as many as ROOM bytes hold, between these
@@ -69,7 +69,7 @@ def animate(
     """
     model = run.model
     t, q, v, u = sampled(run)
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    if as_path(path).suffix.lower() not in (".html", ".htm"):
         raise ViewError(f"{Path(path).name!r}: a page is written as .html; record a browser's window for other formats")
     whole = model.structures.whole(model) if model.topology.switchable else model  # every joint that may be on
     seen = scene(whole, q, listed(points) or tip(model), run.p)

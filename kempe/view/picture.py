@@ -1,6 +1,5 @@
 """Pictures: a state, or a run as a strip of ghosts, drawn with Matplotlib as PNG, SVG or PDF."""
 
-import io
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from kempe.view.paper import RISE, TURN, Sheet, faces, hull, shaded
 from kempe.view.poses import poses
 from kempe.view.scene import Scene, scene
 from kempe.view.shapes import LOAD, SPRING, Shape
-from kempe.whole import write_whole
+from kempe.whole import as_path, write_figure
 
 Points = Iterable[Marker | Body | str] | Marker | Body | str
 View = str | tuple[float, float] | None
@@ -70,7 +69,7 @@ class _Canvas:
     def __init__(self, seen: Scene, path: str | Path, size, view: View):
         from matplotlib.figure import Figure
 
-        self.path = Path(path)
+        self.path = as_path(path)
         if self.path.suffix.lower() not in SUFFIXES:
             raise ViewError(f"{self.path.name!r}: pictures are written as {', '.join(SUFFIXES)}")
         self.seen = seen
@@ -137,11 +136,7 @@ class _Canvas:
         if self.seen.traces:
             # Outside: to look for the best place, Matplotlib would go through every polygon several times.
             self.figure.legend(fontsize=8, loc="outside lower center", frameon=False, ncols=4)
-        content = io.BytesIO()
-        self.figure.savefig(
-            content, format=self.path.suffix[1:].lower(), dpi=DOTS, bbox_inches="tight", pad_inches=0.15
-        )
-        return write_whole(self.path, content.getvalue())
+        return write_figure(self.figure, self.path, dpi=DOTS, bbox_inches="tight", pad_inches=0.15)
 
     # ---- shapes ----------------------------------------------------------------------------------------
 

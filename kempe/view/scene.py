@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kempe.errors import StateError, ViewError
+from kempe.kinds import short
 from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Free
@@ -272,6 +273,8 @@ def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
     """A marker by itself, by its body, or by a name such as `boom.end`."""
     if isinstance(point, Marker):
         return point
+    if not isinstance(point, (str, Body)):
+        raise ViewError(f"a point is {short(point)}; give a marker, a body, or a name such as 'boom.end'")
     name, _, label = point.partition(".") if isinstance(point, str) else (point.name, "", "")
     for body in (m.ground, *m.bodies):
         if body.name == name and (label or "origin") in body.markers:

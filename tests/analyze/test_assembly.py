@@ -1,13 +1,21 @@
 """Assembly: against circles that meet, on the branch asked for, with rates, by any joint's name; refusals in words."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.analyze.asked import task_of
+from kempe.analyze.descent import CLOSED, solve
+from kempe.analyze.starts import anywhere
+from kempe.analyze.turns import by_half_angles, turns_of
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.linkages import stephenson
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
+from tests.closable import turned
+from tests.closed import random_closed
 
 LENGTHS = (0.3, 1.0, 0.6, 1.0)
 
@@ -203,3 +211,205 @@ def test_what_is_drawn_beyond_limits_can_still_begin_there():
     assert not state.q.any()
     with pytest.raises(NotClosed, match="the loops close only beyond limits"):
         model.assemble(near={"A": 0.2})
+
+
+# ---- which way to close ----------------------------------------------------------------------------------
+
+
+def suspension() -> kp.Mechanism:
+    """A double wishbone from hard points; the tie rod is drawn along x, a quarter of a turn from where it belongs."""
+    m = kp.Mechanism("double wishbone")
+    points = {"lower": ((0.15, 0.35, 0.2), (-0.15, 0.35, 0.2), (0.0, 0.7, 0.18)),
+              "upper": ((0.12, 0.4, 0.45), (-0.12, 0.4, 0.45), (-0.01, 0.66, 0.47))}  # fmt: skip
+    inner, outer, wheel = np.array([-0.12, 0.36, 0.25]), np.array([-0.13, 0.68, 0.24]), np.array([0.0, 0.75, 0.3])
+    hub = m.body("upright", mass=25.0, com=(0, 0, 0), inertia=(0.4, 0.8, 0.4))
+    for name, (front, rear, ball) in points.items():
+        front, rear, ball = (np.array(x) for x in (front, rear, ball))
+        middle = (front + rear) / 2
+        arm = m.body(name, mass=4.0, com=tuple((ball - middle) / 2), inertia=(0.03, 0.03, 0.05))
+        m.revolute(f"{name} pivot", m.ground.at(*middle), arm.origin, axis=tuple((front - rear).tolist()))
+        m.spherical(f"{name} ball", arm.at(*(ball - middle)), hub.at(*(ball - wheel)))
+    rack = m.box("rack", (0.05, 0.6, 0.05), 3.0)
+    m.prismatic("steer", m.ground.at(-0.12, 0, 0.25), rack.origin, axis=(0, 1, 0), actuated=True)
+    tie = m.rod("tie", length=float(np.linalg.norm(outer - inner)), mass=0.8, radius=0.01)
+    m.universal("inner", rack.at(0, 0.36, 0), tie.start, axes=((1, 0, 0), (0, 0, 1)))
+    m.spherical("outer", tie.end, hub.at(*(outer - wheel)))
+    return m
+
+
+@pytest.mark.parametrize("cut", [(), ("lower ball", "upper ball"), ("lower ball", "outer")])
+def test_a_wheel_is_upright_as_it_is_drawn_whichever_joints_are_cut(cut):
+    model = suspension().compile(cut=cut)
+    state = model.assemble({"steer": 0.0, "upright.z": 0.3})
+    for name in ("roll", "pitch", "yaw"):
+        assert state[f"upright.{name}"] == pytest.approx(0.0, abs=1e-8)
+    assert state["upright.y"] == pytest.approx(0.75, abs=1e-8)
+
+
+def peaucellier() -> kp.Mechanism:
+    """Seven bars, all drawn along x."""
+    m = kp.Mechanism("peaucellier", gravity=(0, -9.81, 0))
+    arms, sides = [m.rod(f"arm{k}", 1.0, 0.1) for k in (1, 2)], [m.rod(f"side{k}", 0.5, 0.1) for k in range(4)]
+    crank = m.rod("crank", 0.3, 0.1)
+    m.revolute("C", m.ground.at(0.3, 0), crank.start, actuated=True)
+    for k in (0, 1):
+        m.revolute(f"O{k}", m.ground.at(0, 0), arms[k].start)
+        m.revolute(f"P{k}", crank.end, sides[k].start)
+        m.revolute(f"T{k}", arms[k].end, sides[k].end)
+        m.revolute(f"Q{k}", arms[k].end, sides[2 + k].start)
+    m.revolute("X", sides[2].end, sides[3].end)
+    return m
+
+
+class TestPeaucellier:
+    """By circles: the arms' ends are where those about the pivot and about the crank's end meet, the tracer is on a
+    straight line or on the crank's end; or the arms lie one on the other, and the last two sides turn."""
+
+    @pytest.mark.parametrize("crank", [0.0, 0.3, 0.7, -0.5])
+    def test_ways_to_close_are_told_from_folded_branches(self, crank):
+        model = peaucellier().compile()
+        end = 0.3 * np.array([1 + np.cos(crank), np.sin(crank)])
+        found = model.assemblies({"C": crank})
+        knees = [angle(knee) for knee in circles((0, 0), 1.0, end, 0.5)]
+        determined = [each for each in found if not each.freedom]
+        folded = [each for each in found if each.freedom]
+        assert len(determined) == 4
+        assert len(folded) == 2
+        for each in determined:
+            arms = [each.state["O0"], each.state["O1"]]
+            assert max(min(same(a, b) for b in knees) for a in arms) < 1e-11
+            assert same(*arms) > 0.1
+            assert "~" not in each.label
+        for each in folded:
+            assert each.freedom == 1
+            assert same(each.state["O0"], each.state["O1"]) < 1e-11
+            assert [name for name in each.label.split() if "~" in name] == ["Q0~", "Q1~"]
+            again = model.assemble({"C": crank}, branch=each.label)
+            np.testing.assert_array_equal(again.q, each.state.q)
+
+    @pytest.mark.parametrize("crank", [0.0, 0.3, 0.5])
+    def test_the_crank_determines_what_it_can(self, crank):
+        """Folded up is nearer to the drawn pose, but moves by itself."""
+        state = peaucellier().compile().assemble({"C": crank})
+        assert same(state["O0"], state["O1"]) > 0.1
+        line = (1.0 - 0.25) / 0.6  # where the tracer's line crosses the axis: products of distances are one
+        tip = state.model.pose("side2.end", state.q)[1][0]
+        end = 0.3 + 0.3 * np.cos(crank)
+        assert min(abs(tip - line), abs(tip - end)) < 1e-11
+
+    def test_too_few_values_are_told(self):
+        with pytest.raises(StateError, match="with nothing given, 1 freedoms are left"):
+            peaucellier().compile().assemblies()
+
+
+def test_what_is_far_from_how_it_is_drawn_is_told_where_nobody_said_which_way_is_meant():
+    """A crank that is drawn pointing away from the slider that its end belongs to: A at 180 - 26 degrees, or below."""
+    m = kp.Mechanism("turned", gravity=(0, -9.81, 0))
+    crank, slider = m.rod("crank", 1.0, 1.0), m.box("slider", (0.1, 0.1, 0.1), 1.0)
+    m.revolute("A", m.ground.at(0, 0), crank.start)
+    m.prismatic("B", m.ground.at(-0.9, 0), slider.origin, axis=(0, 1, 0), actuated=True)
+    m.revolute("C", slider.origin, crank.end)
+    model = m.compile()
+    told = r"'turned' closes far from how it is drawn: A moves by 1[56]\d degrees.*say near= or branch="
+    with pytest.warns(UserWarning, match=told):
+        state = model.assemble()
+    assert state["A"] > 0  # of two ways as near as each other
+    for asked in ({"near": {"A": 2.5}}, {"near": state}, {"branch": {"A": 1}}):
+        assert model.assemble(**asked)["A"] == pytest.approx(state["A"], abs=0.3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_nearest_way_to_close_does_not_depend_on_which_joints_are_cut(seed):
+    """One loop, nothing given: every joint ends where it ends with other joints cut."""
+    closed = random_closed(seed, 1, planar=seed % 2 == 1)
+    cuts = dict.fromkeys([closed.closing, *closed.other_cuts(2, seed), ()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it may be far from drawn
+        first, *others = [closed.mechanism.compile(cut=cut).assemble() for cut in cuts]
+    assert others
+    for joint in (joint for joint in closed.mechanism.joints if joint.type.v_names):
+        for state in others:
+            off = turned(state[joint.name], first[joint.name], joint.type.units)
+            assert np.abs(off).max() < 0.01, joint.name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_found_is_at_least_as_near_to_drawn_as_what_other_starts_lead_to(seed):
+    """Over all hinges of a four-bar, the sum of squares of the shorter ways round, on a grid of crank angles."""
+    closed = random_closed(seed, 1, planar=True, chains=(("revolute",) * 4,))
+    model, names = closed.mechanism.compile(), [joint.name for joint in closed.mechanism.joints]
+
+    def far(state):
+        return sum(same(state[name], 0.0) ** 2 for name in names)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = far(model.assemble())
+        for crank in np.linspace(-3.1, 3.1, 12):
+            try:
+                ways = model.assemblies({names[0]: crank})
+            except NotClosed:
+                continue
+            assert all(own <= far(way.state) + 1e-9 for way in ways)
+
+
+# ---- welds and axes that half a turn would close ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["fixed", "prismatic", "revolute", "cylindrical", "planar"])
+def test_half_a_turn_attracts_nothing(kind):
+    """Spatial loops closed by a joint that holds an axis, or all turning: most descents from anywhere close them."""
+    closes = 0
+    for seed in range(3):
+        closed = random_closed(seed, 1, closing=kind, redundant=False)
+        model = closed.mechanism.compile(cut=closed.closing)
+        task = task_of(model, {}, None)
+        rng = np.random.default_rng(seed)
+        closes += sum(solve(model, task, anywhere(model, task, rng))[1] <= CLOSED for _ in range(10))
+    assert closes >= 24
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_turns_by_half_angles_have_the_jacobian_that_differences_have(seed):
+    """And their length is 2 sin(t / 2) of the turn t, from no turn to half a turn."""
+    closed = random_closed(seed, 2, closing=("fixed", "revolute", "prismatic")[seed % 3])
+    model = closed.mechanism.compile(cut=closed.closing)
+    turns, rng = turns_of(model), np.random.default_rng(seed)
+
+    def by_turns(q):
+        phi, jacobian, upright = model.closure(q)
+        return *by_half_angles(turns, phi, jacobian, upright), upright
+
+    checked = 0
+    for _ in range(8):
+        q = anywhere(model, task_of(model, {}, None), rng)
+        error, jacobian, upright = by_turns(q)
+        cosines = np.array([0.5 * (upright[t.loop] - 1) if t.locked else upright[t.loop] for t in turns])
+        for turn, cosine in zip(turns, cosines, strict=True):
+            assert (error[turn.rows] ** 2).sum() == pytest.approx(2 - 2 * cosine, abs=1e-12)
+        if np.abs(cosines).min() < 0.06 or cosines.min() < -0.99:
+            continue
+        checked += 1
+        ahead, behind = (
+            np.array([by_turns(model.integrate(q, sign * 1e-6 * unit))[0] for unit in np.eye(model.nv)]).T
+            for sign in (1, -1)
+        )
+        np.testing.assert_allclose(jacobian, (ahead - behind) / 2e-6, atol=1e-7 * (1 + np.abs(jacobian).max()))
+    assert checked >= 2
+
+
+# ---- limits ----------------------------------------------------------------------------------------------
+
+
+def test_limits_bound_every_step_and_counted_turns_stay():
+    """A four-bar whose crank may only be where three turns have brought it, with a gear behind."""
+    m = four_bar()
+    joints = {joint.name: joint for joint in m.joints}
+    low, high = 6 * np.pi + 0.4, 6 * np.pi + 0.9
+    object.__setattr__(joints["A"], "limits", ((low, high),))
+    wheel = m.cylinder("wheel", 0.1, 0.1, 1.0)
+    m.revolute("gear", m.ground.at(0, 2), wheel.origin)
+    m.couple("train", {"A": 50.0, "gear": -1.0})
+    state = m.compile().assemble(near={"A": low})
+    assert low <= state["A"] <= high
+    assert state["gear"] == pytest.approx(50 * state["A"], rel=1e-13)

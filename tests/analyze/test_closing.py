@@ -5,6 +5,7 @@ import pytest
 
 import kempe as kp
 from kempe.errors import NotClosed, StateError
+from kempe.gallery.entries import ENTRIES
 from kempe.gallery.excavator import LENGTHS, excavator
 from kempe.gallery.loops import stewart
 from kempe.spatial.solving import Elimination
@@ -119,3 +120,16 @@ def test_loops_that_do_not_move_beside_one_that_does():
     own = alone.close({"A": 1.1}, near=alone.assemble({"A": 1.0}, near={"D": 1.4}), rates={"A": 2.0})
     for all_of_it, part in zip((q, v, a), own, strict=True):
         np.testing.assert_allclose(np.delete(all_of_it, rest), part, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "3-rrr", "stewart"])
+def test_a_closed_state_that_is_given_needs_no_samples(name):
+    """As where the equations are hard to close from anywhere but there."""
+    entry = ENTRIES[name]
+    usual, other = entry.build().compile(), entry.build().compile()
+    other.compiled["assembled samples"] = NotClosed("none was found")
+    run = entry.run(usual, 0.2)
+    for q, v in zip(run.q, run.v, strict=True):
+        tau = np.linspace(-1.0, 1.0, usual.nu)
+        wanted = usual.forward_dynamics(q, v, tau)
+        np.testing.assert_allclose(other.forward_dynamics(q, v, tau), wanted, atol=1e-10 * np.abs(wanted).max())

@@ -6,6 +6,7 @@ import pytest
 from kempe.gallery.loops import five_bar, slider_crank
 from kempe.mechanism.mechanism import Mechanism
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
+from tests.mechanisms import random_rotation
 from tests.simulate.mechanisms import double_pendulum
 
 KNOWN = {
@@ -127,3 +128,20 @@ def test_a_branch_with_more_freedom_is_not_singular_all_along():
     model = three_bars().compile()
     state = model.assemble(near=LEANING)
     assert not model.singularity(state.q).constraint.singular
+
+
+@pytest.mark.parametrize("away", [0.0, 1e2, 1e4, 1e5, 1e6])
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_freedom_does_not_depend_on_where_bodies_have_their_origins(count, away):
+    """A ring of cylindrical joints loses six freedoms, however far from the origins of bodies its joints are."""
+    rng = np.random.default_rng(count)
+    m = Mechanism("ring", gravity=(0, 0, -9.81))
+    bodies = [m.body(f"b{k}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.2, 0.2, 0.3)) for k in range(count - 1)]
+    ring = [m.ground, *bodies, m.ground]
+    for k in range(count):
+        at = away * np.array([1.0, 0.7, -1.0]) + rng.uniform(-1, 1, 3)
+        turn = random_rotation(rng)
+        m.cylindrical(f"J{k}", ring[k].at(*at, rotation=turn), ring[k + 1].at(*at, rotation=turn))
+    model, found = m.compile(), m.mobility()
+    assert model.dof == found.freedom == max(2 * count - 6, 0)
+    assert found.gruebler == 2 * count - 6

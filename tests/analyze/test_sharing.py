@@ -102,7 +102,7 @@ def test_what_nothing_can_make_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"points": []}, "points are markers, bodies or names"),
+        ({"points": []}, "give markers, bodies or names"),
         ({"points": "foot", "normal": (0, 0, 0)}, "three numbers, where the ground pushes to"),
         ({"points": "foot", "friction": -0.1}, "a number from 0"),
     ],

@@ -16,6 +16,7 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import mechanisms, random_closed
 from tests.dynamics.test_random_closed import on_numbers
+from tests.mechanisms import random_rotation
 from tests.topology.digger import CUTS, digger
 
 CLOSED = [name for name, entry in ENTRIES.items() if entry.build().topology().loops]
@@ -230,3 +231,25 @@ def test_what_cannot_be():
     q = assembled_samples(hung)[0]
     with pytest.raises(StateError, match="would be needed along hook besides what A can do"):
         hung.inverse_by_subsystems(q, *moving(hung, q))
+
+
+@pytest.mark.parametrize("driven", [("pivot", "corner"), ("corner",)], ids=" and ".join)
+@pytest.mark.parametrize("tilt", range(3))
+def test_actuators_of_joints_that_cannot_move_get_nothing(driven, tilt):
+    """A triangle of three bars is rigid: an actuator at one of its corners only stresses it."""
+    turn = random_rotation(np.random.default_rng(tilt))
+    m = Mechanism("triangle", gravity=turn @ (0, -9.81, 0))
+    sizes = {"hanger": 0.5, "arm": 0.9, "left": 0.7, "right": 0.8}
+    hanger, arm, left, right = (m.rod(name, length=x, mass=x) for name, x in sizes.items())
+    m.revolute("pivot", m.ground.at(0, 0, rotation=turn), hanger.start, actuated="pivot" in driven)
+    m.revolute("elbow", hanger.end, arm.start, actuated="pivot" in driven)
+    m.revolute("corner", arm.start, left.start, actuated=True)
+    m.revolute("top", left.end, right.end)
+    m.revolute("other", arm.end, right.start)
+    model = m.compile()
+    state = model.assemble({"pivot": 0.7, "elbow": -0.4}, rates={"pivot": 1.3, "elbow": 0.2})
+    efforts = {"pivot": 2.5, "elbow": -1.5, "corner": 3.7} if "pivot" in driven else {"corner": 3.7}
+    a = model.forward_dynamics(state.q, state.v, efforts)
+    wanted = [2.5, -1.5, 0.0] if "pivot" in driven else [0.0]
+    np.testing.assert_allclose(model.inverse_by_subsystems(state.q, state.v, a).tau, wanted, atol=1e-12)
+    np.testing.assert_allclose(model.inverse_dynamics(state.q, state.v, a), wanted, atol=1e-12)

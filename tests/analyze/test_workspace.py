@@ -381,7 +381,8 @@ def test_a_pose_that_gains_a_freedom_is_told():
         tips.append(second.end)
     m.revolute("tip", *tips)
     model = m.compile()
-    space = model.workspace(tips[0], {"left": 1.5, "right": 1.5}, step=0.2)
+    start = model.assemble({"left": 1.5, "right": 1.5}, near={"tip": np.pi})
+    space = model.workspace(tips[0], start, step=0.2)
     assert "it gains a freedom" in str(space)
     assert space.area == pytest.approx(8 * np.arccos(0.5) - np.sqrt(12), rel=0.01)
     stretched = model.state({"left": 0.0, "left elbow": 0.0, "right": 0.0, "right elbow": np.pi})
@@ -413,7 +414,7 @@ def test_too_few_actuators_are_told():
         (five_bar, "left lower", {"step": -1.0}, "step is -1"),
         (five_bar, "left lower", {"mode": "some"}, "mode is 'all' or 'start'"),
         (five_bar, "left lower", {"hold": {"knee": 1.0}}, "'knee' is no joint, body or place"),
-        (five_bar, "left lower", {"hold": ["left"]}, "hold takes a dict"),
+        (five_bar, "left lower", {"hold": ["left"]}, "hold is .*; give a dict"),
         (five_bar, "left lower", {"most": 100}, "more than 100 states"),
         (lambda: gantry(x=None), "two", {"most": 2000}, "X may slide without end"),
         (lambda: gantry(), "two", {"start": {"X": 0.7}}, "beyond limits: X = 0.7"),

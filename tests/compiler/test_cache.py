@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kempe.compiler import cache, native
+from kempe.compiler.gate import gate
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.trace import trace
 
@@ -25,6 +26,12 @@ X = np.array([1.5, -2.0])
 
 def answer(c: float) -> list[float]:
     return (c * X * X + X).tolist()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def the_gate_is_there():
+    """What all kernels of a process share is compiled with the first of them."""
+    gate()
 
 
 @pytest.fixture

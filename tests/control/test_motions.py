@@ -414,7 +414,7 @@ def test_recorded_quaternions_turn_a_ball_and_a_free_joint_as_their_rates_say():
 
 def test_a_start_of_another_model_is_refused(model):
     with pytest.raises(StateError, match="start has 3 coordinates"):
-        motions.quintic({"slew": (0, 1)}, 1).on(model, SimpleNamespace(q=np.zeros(3)), t=0)
+        motions.quintic({"slew": (0, 1)}, 1).on(model, kp.State(model, np.zeros(3), np.zeros(3)), t=0)
 
 
 A = {"A": (0, 1)}
@@ -430,7 +430,7 @@ A = {"A": (0, 1)}
         (lambda: motions.cycloidal({"A": (0, (1, 2))}, 1), "'A' takes a pair .* sequences of one length"),
         (lambda: motions.cycloidal({"A": (0, np.nan)}, 1), "'A' has a value that is not finite, number 1"),
         (lambda: motions.cycloidal({}, 1), "give values by joint"),
-        (lambda: motions.cycloidal([0, 1], 1), "give values by joint"),
+        (lambda: motions.cycloidal([0, 1], 1), "values is .0, 1.; give a dict by name"),
         (lambda: motions.quintic(A, 1, rates={"B": (0, 1)}), "rates: 'B' does not move here; these do: A"),
         (lambda: motions.trapezoidal(A, 1, ramp=0.6), "ramp=0.6 must be above 0 and at most 0.5"),
         (lambda: motions.trapezoidal(A, 1, speed=1), "not both"),

@@ -127,12 +127,15 @@ def test_one_cluster_is_the_program_of_partition(name):
 
 
 def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
-    models = [arm_of_four_bars(n).compile() for n in (4, 5, 6)]
-    clustered, partition, sslm = (
-        [total(model, **other) for model in models]
-        for other in ({"way": "clusters"}, {"way": "composite"}, {"formulation": "sslm"})
+    sizes = (4, 5, 6, 10)
+    models = [arm_of_four_bars(n).compile() for n in sizes]
+    clustered = [total(model, way="clusters") for model in models]
+    partition, sslm = (
+        [total(model, **other) for model in models[:3]] for other in ({"way": "composite"}, {"formulation": "sslm"})
     )
-    assert np.diff(clustered, 2)[0] == 0
+    # One more takes a few operations more or fewer by the joint, shoulder or wrist, that is its coordinate.
+    each = np.diff(clustered) / np.diff(sizes)
+    assert np.ptp(each) < 0.02 * each.min()
     assert np.diff(partition, 2)[0] > 20
     assert np.diff(sslm, 2)[0] > 20
-    assert clustered[-1] < partition[-1] < sslm[-1]
+    assert clustered[2] < partition[2] < sslm[2]

@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import kempe as kp
-from kempe.analyze.mobility import constraints, gruebler
+from kempe.analyze.mobility import constraints, gruebler, middles
 from kempe.errors import MechanismError, NotClosed, StateError
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.joints import Free, Spherical
@@ -303,7 +303,12 @@ def test_rows_on_bodies_are_rates_of_joints(seed):
     state = model.random_state(seed)
     matrix, rows = constraints(model, state.q)
     assert rows[-1] == "tie by coupling"
-    twists = np.concatenate([model.twist(body.at(0, 0, 0), state.q, state.v) for body in m.bodies]).reshape(-1, 6)
+    places = middles(model, state.q)
+    markers = []
+    for body in m.bodies:
+        rotation, origin = model.pose(body, state.q)
+        markers.append(body.at(*(rotation.T @ (places[body.name] - origin)).tolist()))
+    twists = np.array([model.twist(marker, state.q, state.v) for marker in markers])
     size = model.equations.closure_size
     scaled = np.hstack([twists[:, :3], twists[:, 3:] / size]).ravel()
     (each,) = m.couplings

@@ -24,9 +24,8 @@ STATES = 20
 ALIKE = 1e-3  # rad: poses nearer to each other than this are one
 FLAT = ("andrews-squeezer",)  # only moments of inertia about z are published
 POOR = 1e-5  # condition of the constraints of all bodies, by singular values, below which a pose counts as singular
-# Poses a random start leads to at which constraints fail, or nearly so: bars one on the other, forearms in one plane or
-# in line with their elbows.
-SPECIAL = {"scissor-lift": 6, "n-four-bar": 4, "delta": 3}
+# Poses a random start leads to at which constraints fail, or nearly so: bars one on the other.
+SPECIAL = {"scissor-lift": 18, "n-four-bar": 7}
 
 
 @cache
@@ -81,14 +80,29 @@ def apart(found, wanted) -> float:
     return float(np.abs(found - wanted).max(initial=0.0) / max(1.0, np.abs(wanted).max(initial=0.0)))
 
 
+def rounded(model: Model, state: State, tau, found: Solved) -> tuple[float, float]:
+    """How far accelerations and reactions of single bodies move when the last digits of a nearly singular state do."""
+    rng, moved = np.random.default_rng(0), np.zeros(2)
+    for _ in range(3):
+        q, v = settle(model, model.integrate(state.q, 1e-15 * rng.normal(size=model.nv)), state.v)
+        other = Bodies(model, State(model, q, v)).solve(dict(zip(model.u_names, tau, strict=True)))
+        for k, part in enumerate(("accelerations", "reactions")):
+            here, there = getattr(found, part), getattr(other, part)
+            moved[k] = max(moved[k], *(np.abs(here[n] - there[n]).max(initial=0.0) for n in here))
+    return tuple(moved)
+
+
 def moves_as(model: Model, state: State, tau, found: Solved, bodies: Bodies) -> np.ndarray:
     """Accelerations and reactions are those of single bodies; the former."""
     vdot = model.forward_dynamics(state.q, state.v, tau)
     own, reactions = by_joint(model, state, vdot), model.reactions(state.q, state.v, tau)
+    a, r = 1e-10 * _largest(found.accelerations), 1e-10 * _largest(found.reactions)
+    if found.condition < 1e-4:
+        a, r = (max(x, y) for x, y in zip((a, r), rounded(model, state, tau, found), strict=True))
     for joint, wanted in found.accelerations.items():
-        assert np.abs(own[joint] - wanted).max(initial=0.0) < 1e-10 * _largest(found.accelerations), joint
+        assert np.abs(own[joint] - wanted).max(initial=0.0) < a, joint
     for joint, wanted in found.reactions.items():
-        assert np.abs(reactions[joint] - wanted).max() < 1e-10 * _largest(found.reactions), joint
+        assert np.abs(reactions[joint] - wanted).max() < r, joint
         assert reactions.unique[joint] == (found.stressed[joint] < 1e-6)
     assert bodies.unbalanced(own, reactions) < 1e-12
     return vdot
@@ -226,17 +240,18 @@ def peer_inertia(peer: Peer, q: np.ndarray) -> np.ndarray:
 
 def test_poses_that_determine_no_motion_are_told():
     """Where loops can shake, accelerations are refused in words, and the measure of singular poses says the same."""
-    for name, count in (("n-four-bar", 4), ("delta", 2)):
-        model, (_, special) = model_of(name), cases(name)
-        for state, tau, found, _ in special:
-            measure = model.singularity(state.q).constraint
-            assert measure.value < 100 * found.condition
-            if measure.singular:
-                count -= 1
-                for question in (model.forward_dynamics, model.reactions):
-                    with pytest.raises(Singular, match=r"can shake: .* lead nowhere"):
-                        question(state.q, state.v, tau)
-        assert count == 0
+    delta = model_of("delta")  # forearms in one plane: two of many random starts that lead there
+    states = [case[0] for case in cases("n-four-bar")[1]]
+    states += [delta.assemble(near=delta.random_state(seed)) for seed in (21, 43)]
+    for state in states:
+        model, tau = state.model, np.ones(state.model.nu)
+        measure = model.singularity(state.q).constraint
+        assert measure.singular
+        found = Bodies(model, state).solve(dict(zip(model.u_names, tau, strict=True)))
+        assert measure.value < 100 * found.condition
+        for question in (model.forward_dynamics, model.reactions):
+            with pytest.raises(Singular, match=r"can shake: .* lead nowhere"):
+                question(state.q, state.v, tau)
 
 
 def test_a_branch_with_more_freedoms_moves_as_single_bodies_do():

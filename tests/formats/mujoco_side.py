@@ -11,6 +11,7 @@ from kempe.formats.loading import read
 from kempe.formats.xml import read_xml
 from kempe.spatial import quaternions
 from kempe.topology.spanning import topology
+from tests.direct import Direct
 
 
 class Beside:
@@ -63,6 +64,22 @@ class Beside:
         mujoco.mj_fullM(self.model, self.data, inertia)
         passive = self.data.qfrc_spring + self.data.qfrc_damper
         return change.T @ inertia @ change, change.T @ (self.data.qfrc_bias - passive + inertia @ drift)
+
+    def check_drawn(self) -> None:
+        """States begin where MuJoCo begins: coordinates there, and places of bodies as it has them there."""
+        model, data = self.model, self.data
+        start = Direct(self.equations, self.mechanism).drawn
+        np.testing.assert_allclose(self.to_mujoco(start.q, start.v)[0], model.qpos0, rtol=0, atol=1e-12)
+        mujoco.mj_resetData(model, data)
+        mujoco.mj_kinematics(model, data)
+        places = [(name, k) for k in range(1, model.nbody) if (name := model.body(k).name)]
+        bodies = {body.name: k for k, body in enumerate(self.mechanism.bodies)}
+        poses = Direct(self.equations, self.mechanism).body_poses(start.q)
+        size = 1.0 + np.abs(data.xpos).max()
+        for name, k in places:
+            own = poses[bodies[name]]
+            np.testing.assert_allclose(own[9:], data.xpos[k], rtol=0, atol=1e-12 * size)
+            np.testing.assert_allclose(own[:9], data.xmat[k], rtol=0, atol=1e-12)
 
     def check(self, share: float, states: int = 2) -> None:
         """Counts, mass, inertia matrix and forces agree, to a share of the largest; and so do accelerations of what

@@ -23,6 +23,7 @@ def elsewhere(tmp_path, monkeypatch):
 def test_files_of_gymnasium_have_the_dynamics_of_mujoco(path):
     side = Beside(path)
     side.check(1e-9)
+    side.check_drawn()
     assert side.mechanism.check(), side.mechanism.check()
 
 

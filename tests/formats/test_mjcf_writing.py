@@ -58,6 +58,47 @@ def test_random_trees_move_as_before(seed):
     assert [any(joint.actuated) for joint in found.joints if joint.type.name == "revolute"]
 
 
+def drawn_anywhere(m: kp.Mechanism, rng) -> None:
+    """Joints, but balls and bodies that float, stand anywhere as the mechanism is drawn."""
+    for k, joint in enumerate(m.joints):
+        if len(joint.type.q_names) == len(joint.type.v_names) > 0:
+            m.joints[k] = replace(joint, drawn=tuple(rng.normal(size=len(joint.type.v_names)).tolist()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_joints_that_are_drawn_elsewhere_than_at_zero_keep_their_coordinates(seed, tmp_path):
+    """Read again they move as before and begin where they did, as in MuJoCo."""
+    m, rng = random_tree(seed, bodies=6, passive=seed % 2 == 1), np.random.default_rng(seed)
+    sayable(m)
+    drawn_anywhere(m, rng)
+    values = {joint.name: joint.kind(m.parameters.__getitem__).random(rng) for joint in m.joints}
+    flat = [joint for joint in m.joints if len(joint.type.v_names) == 1]
+    if len(flat) > 1:
+        factors = {joint.name: float(rng.uniform(1, 2)) for joint in flat[:3]}
+        m.couple("gear", factors, float(sum(x * values[name][0] for name, x in factors.items())))
+    found = again(m)
+    same_motion(m, values, found)
+    own = {joint.name: joint for joint in found.joints}
+    for joint in flat:
+        assert own[joint.name].drawn == pytest.approx(joint.drawn, abs=1e-15)
+    m.save(tmp_path / "m.xml")
+    side = Beside(tmp_path / "m.xml")
+    side.check(1e-9, states=1)
+    side.check_drawn()
+    m.save(tmp_path / "m.yaml")
+    assert [joint.drawn for joint in kp.load(tmp_path / "m.yaml").joints] == [joint.drawn for joint in m.joints]
+
+
+def test_the_hopper_of_gymnasium_begins_where_it_is_drawn():
+    m = kp.load(next(path for path in SHIPPED if path.stem == "hopper"))
+    model = m.compile()
+    assert model.state()["rootz"] == model.drawn["rootz"] == 1.25
+    assert model.simulate(None, 0.01)["rootz"][0] == 1.25
+    assert model.stepper(None, 0.01).state["rootz"] == 1.25
+    assert model.state({"rootz": 0.0})["rootz"] == 0.0
+    assert model.neutral()[list(model.q_names).index("rootz")] == 0.0
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_loops_move_as_before(seed):
     """All kinds of joints close loops; where no equality can, a body is in pieces."""

@@ -6,7 +6,8 @@ from time import perf_counter
 import pytest
 
 from kempe.errors import FileError
-from kempe.formats.xml import DEEPEST, LARGEST, MOST, parse_xml, read_xml, unused, unused_kinds
+from kempe.formats.source import DEEPEST, LARGEST, MOST, Source
+from kempe.formats.xml import parse_xml, read_xml, unused, unused_kinds
 
 HERE = Path("a.xml")
 
@@ -95,9 +96,9 @@ def test_one_of_a_kind():
 
 
 def test_notes_go_to_one_list():
-    notes = ["of the file that includes it"]
-    parse_xml(b"<a>\n<b/></a>", HERE, notes).need("b").note("odd")
-    assert notes[1:] == ["a.xml, line 2, b: odd"]
+    source = Source(HERE.parent, notes=["of the file that includes it"])
+    parse_xml(b"<a>\n<b/></a>", HERE, source).need("b").note("odd")
+    assert source.notes[1:] == ["a.xml, line 2, b: odd"]
 
 
 BOMB = '<!DOCTYPE z [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><z>&b;</z>'
@@ -138,5 +139,5 @@ def test_bytes_that_are_no_text():
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         read_xml(tmp_path / "none.urdf")
-    with pytest.raises(FileError, match="directory"):
+    with pytest.raises(FileError, match="a folder, not a file"):
         read_xml(tmp_path)

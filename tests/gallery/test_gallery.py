@@ -95,6 +95,7 @@ def test_freedom_of_closed_mechanisms(runs, name):
     assert found.spins == () or name in LONERS
 
 
+@pytest.mark.filterwarnings("ignore:.* closes far from how it is drawn:UserWarning")
 @pytest.mark.parametrize("name", FREEDOM)
 def test_it_closes_with_nothing_given_but_its_inputs(runs, name):
     run = runs[name]

@@ -179,6 +179,6 @@ def test_a_rope_ladder_is_not():
     assert [(x.loops, x.bodies, x.freedoms, x.equations) for x in (short, long)] == [(1, 3, 6, 3), (2, 6, 12, 6)]
     grown = [long.parts[part] / short.parts[part] for part in growing.PARTS]
     assert 4 < grown[2] < 5
-    assert grown[3] > 6
+    assert grown[3] > 4.5  # 8 if W were full; N n alone would be 4
     assert grown[4] > 5.5
     assert sum(long.parts.values()) > models[1].counts.total

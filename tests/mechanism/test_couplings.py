@@ -64,8 +64,8 @@ def test_yaml_there_and_back():
         ({"A": float("nan")}, 0.0, "the coefficient of 'A' is a number other than zero, not nan"),
         ({"A": True}, 0.0, "not True"),
         ({}, 0.0, "give coefficients by joint"),
-        (["A", "B"], 0.0, "give coefficients by joint"),
-        ({"A": 1.0}, float("inf"), "offset is a number, not inf"),
+        (["A", "B"], 0.0, "coefficients is .*; give a dict by name"),
+        ({"A": 1.0}, float("inf"), "offset is inf; give a finite number"),
         ({"A.angle": 1.0}, 0.0, "there is no joint 'A.angle'"),
     ],
 )

@@ -207,8 +207,11 @@ def test_files_that_are_not_there_or_not_text(tmp_path):
     ("text", "message"),
     [
         ("bodies: " + "[" * 3000, "nested too deeply"),
-        ("name: 2024-13-45\nbodies: {a: {rod: {length: " + "1" * 5000 + ", mass: 1}}}", None),
-        ("bodies: {a: {rod: {length: !foo 1, mass: 1}}}", r"line 1, bodies\.a\.rod\.length: not YAML: could not"),
+        ("name: 2024-13-45\nbodies: {a: {rod: {length: " + "1" * 5000 + ", mass: 1}}}", "a number of 5000 digits"),
+        (
+            "bodies: {a: {rod: {length: !foo 1, mass: 1}}}",
+            r"line 1, bodies\.a\.rod\.length: the tag '!foo' is not taken here",
+        ),
         ("#" * (8 * 2**20 + 1), "larger than 8 MiB"),
     ],
     ids=range(4),
@@ -228,6 +231,6 @@ def test_hostile_files_get_a_sentence(written, text, message):
 
 def test_saving_leaves_nothing_behind_when_it_fails(tmp_path):
     (tmp_path / "m.yaml").mkdir()
-    with pytest.raises(OSError, match=r"."):
+    with pytest.raises(FileError, match="Is a directory"):
         save(puma(), tmp_path / "m.yaml")
     assert [p.name for p in tmp_path.iterdir()] == ["m.yaml"]

@@ -113,12 +113,12 @@ class TestMistakesLeaveNothingBehind:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda m, r: m.revolute("A", m.ground.at(), r), "give markers, such as crank.end"),
+            (lambda m, r: m.revolute("A", m.ground.at(), r), "give a marker, such as crank.end"),
             (
                 lambda m, r: m.revolute("A", m.ground.at(), r.start, axis=(0, 1)),
                 "axis of joint 'A': give 3 numbers, not 2",
             ),
-            (lambda m, r: m.revolute("A", m.ground.at(), r.start, limits=(1,)), "limits are \\(low, high\\)"),
+            (lambda m, r: m.revolute("A", m.ground.at(), r.start, limits=(1,)), "give \\(low, high\\)"),
             (
                 lambda m, r: m.cylindrical("A", m.ground.at(), r.start, actuated=["spin"]),
                 "no freedom 'spin' to actuate",

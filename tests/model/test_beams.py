@@ -285,7 +285,7 @@ def test_a_model_with_beams_travels_and_its_mechanism_is_written_and_read(tmp_pa
         ({"I": (1e-9, 1e-9, 1e-9)}, "beam 'beam': I takes one number, or two"),
         ({"shape": [lambda s: s, lambda s: s * s]}, "some sum of its shapes does not bend it"),
         ({"shape": [lambda s: abs(s - 0.5)]}, "beam 'beam': shape: a shape is not smooth"),
-        ({"A": "thick"}, "beam 'beam': A: give a number"),
+        ({"A": "thick"}, "beam 'beam': A is 'thick'; give a number"),
     ],
 )
 def test_what_is_wrong_with_a_beam_is_said_with_its_name(change, words):

@@ -107,7 +107,7 @@ def test_shapes_are_checked(run, name, shape):
 
 
 def test_what_is_no_number_is_refused(run):
-    with pytest.raises(StateError, match="u is not an array of numbers"):
+    with pytest.raises(StateError, match=r"u is \[\['x'\]\]; give numbers"):
         Trajectory(run.model, run.t, run.q, run.v, run.a, [["x"]])
 
 

@@ -48,7 +48,9 @@ def test_states_that_are_no_numbers_or_fast_do_not_hide_open_loops(parallelogram
     for spoilt in (np.nan, 0.0):
         poses, rates = q.copy(), v.copy()
         poses[2] += spoilt
-        np.testing.assert_array_equal(np.isnan(model.forward_dynamics(poses, v)).any(axis=1), np.isnan(poses[:, 0]))
+        if np.isnan(spoilt):
+            with pytest.raises(StateError, match="forward_dynamics: q of A is nan in state 2"):
+                model.forward_dynamics(poses, v)
         rates[2] = 1e4 * model.assemble({"A": 1.24}, near={"D": 1.2, "B": -1.2}, rates={"A": 1.0}).v
         rates[5, 0] += 1e-4
         with pytest.raises(NotClosed, match="opens at"):
@@ -137,7 +139,7 @@ def test_starts_that_are_none(parallelogram):
     other = rod.compile().state()
     for start, options, what in (
         ([], {}, r"give a state, .* or a list of one or more, not \[\]"),
-        ({"A": 1.0}, {}, r"give a state, .*, not \{'A': 1.0\}"),
+        ({"A": 1.0}, {}, r"state is \{'A': 1.0\}; give a state"),
         ([state.q], {}, "give a state"),
         ([state, other], {}, "not all of one model"),
         (other, {}, "the model has 3 and 3"),
@@ -148,7 +150,7 @@ def test_starts_that_are_none(parallelogram):
             ("rollout", lambda *a, **k: model.batch().rollout(*a, 1e-3, 10, **k)),
             ("stepper", lambda *a, **k: model.stepper(*a, 1e-3, **k)),
         ):
-            with pytest.raises(StateError, match=f"{where}: .*{what}"):
+            with pytest.raises(StateError, match=f"(?i:{where}): .*{what}"):
                 begin(start, **options)
     with pytest.raises(StateError, match="dt is inf s"):
         model.batch().rollout(state, np.inf, 10)

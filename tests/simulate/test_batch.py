@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.analyze.choosing import choose_at
+from kempe.analyze.freedom import closed_states, freedom_beside
+from kempe.analyze.kinematics import settle
 from kempe.compiler.kernel import Kernel
 from kempe.errors import NotClosed, RowError, StateError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
 from kempe.model.model import Model
-from kempe.simulate import batch as batches
+from tests.analyze.mechanisms import four_bar
+from tests.closed import random_closed
 from tests.simulate.mechanisms import mixed_tree, slider
 
 DEG = np.pi / 180
@@ -31,14 +35,20 @@ def model_of(name: str, formulation: str = "auto") -> Model:
 @cache
 def triple_rocker() -> Model:
     """A four-bar in which no link turns all the way: every angle has poses at which the others do not follow from
-    it."""
+    it; here A comes first."""
     m = kp.Mechanism("triple rocker", gravity=(0, -9.81, 0))
     first, coupler, second = (m.rod(name, length=x, mass=x) for name, x in (("a", 0.5), ("b", 0.3), ("c", 0.55)))
     m.revolute("A", m.ground.at(0, 0), first.start)
     m.revolute("B", first.end, coupler.start)
     m.revolute("C", coupler.end, second.end)
     m.revolute("D", m.ground.at(0.65, 0), second.start)
-    return m.compile()
+    model = m.compile()
+    model.__dict__["choice"] = next(
+        choice
+        for choice in (choose_at(model, q) for q in closed_states(model, 0, 40))
+        if choice.independent == (model.v_names.index("A"),)
+    )
+    return model
 
 
 def falling(name: str, count: int = 5) -> tuple[Model, list[kp.State]]:
@@ -181,6 +191,40 @@ def test_the_number_of_threads_changes_nothing(name):
     np.testing.assert_array_equal(found[0].q[0], alone.q[0])
 
 
+@pytest.mark.parametrize("made", ["five-bar", "triple rocker", 0, 5], ids=str)
+def test_bits_of_a_mechanism_depend_on_nothing_but_its_own(made):
+    """Neither on neighbours, nor on order, number, rows of output, threads or what was compiled before."""
+    if isinstance(made, int):
+        mechanism = random_closed(made, loops=2, planar=True).mechanism
+        mechanism.gravity = (0.3, -9.81, 0)
+        model = mechanism.compile()
+    else:
+        model = triple_rocker() if made == "triple rocker" else model_of(made)
+    rng, n = np.random.default_rng(3), 23
+    q = closed_states(model, 50, n)
+    v = [settle(model, x, 2 * rng.normal(size=model.nv))[1] for x in q]
+    starts = [kp.State(model, *each) for each in zip(q, v, strict=True)]
+    n, tau = len(starts), 3 * rng.normal(size=(len(starts), model.nu))
+    found = model.batch(2).rollout(starts, 2e-3, 240, tau, output=60)
+    same = ("q", "v", "fit", "gap")
+    order = rng.permutation(n)
+    permuted = model.batch(2).rollout([starts[k] for k in order], 2e-3, 240, tau[order], output=60)
+    whole = model.batch(1).rollout(starts, 2e-3, 240, tau, output=240)
+    other = Model(model.equations, model.mechanism)
+    other.__dict__["choice"] = model.choice
+    fresh = other.batch(1).rollout(starts[5:9], 2e-3, 240, tau[5:9], output=80)
+    for part in same:
+        np.testing.assert_array_equal(getattr(permuted, part), getattr(found, part)[order])
+    np.testing.assert_array_equal(fresh.q[:, -1], found.q[5:9, -1])
+    np.testing.assert_array_equal(whole.q[:, -1], found.q[:, -1])
+    np.testing.assert_array_equal(whole.fit, found.fit)
+    np.testing.assert_array_equal(whole.gap, found.gap)
+    for k in (0, n // 2, n - 1):
+        alone = model.batch(1).rollout(starts[k : k + 1], 2e-3, 240, tau[k : k + 1], output=60)
+        for part in same:
+            np.testing.assert_array_equal(getattr(alone, part)[0], getattr(found, part)[k])
+
+
 def test_coarse_steps_are_closed_one_by_one():
     """Where the error of a step opens loops too far, each is brought back as a whole."""
     model = model_of("four-bar")
@@ -196,7 +240,7 @@ def test_coarse_steps_are_closed_one_by_one():
     assert looser < 1e-2
 
 
-def test_coordinates_change_on_the_way(monkeypatch):
+def test_coordinates_change_on_the_way():
     """No choice suits all of a triple rocker's way: runs change theirs by other code, and arrive at the same states."""
     model = triple_rocker()
     starts = [model.assemble({"A": a}, near={"D": 1.5}) for a in np.linspace(0.9, 1.3, 12)]
@@ -206,10 +250,6 @@ def test_coordinates_change_on_the_way(monkeypatch):
     for k in (0, 5, 11):
         run = model.simulate(starts[k], 1.5, tolerance=1e-12, output=0.5)
         np.testing.assert_allclose(found.q[k], run.q, atol=1e-7)
-    monkeypatch.setattr(batches, "GLANCE", 1)
-    monkeypatch.setattr(batches, "LEAST", 7)  # looks elsewhere, and often
-    again = model.batch(1).rollout(starts, 2.5e-4, 6000, output=2000)
-    np.testing.assert_allclose(again.q, found.q, atol=2e-7)  # other coordinates, and so other errors of steps
 
 
 def test_long_rows_of_loops_and_trees_roll_out_too():
@@ -238,6 +278,105 @@ def test_closed_rollouts_are_steps_of_a_stepper(method):
         sim.step()
     np.testing.assert_allclose(found.q[:, -1], sim.q, atol=1e-11)
     np.testing.assert_allclose(found.v[:, -1], sim.v, atol=1e-10)
+
+
+def test_steppers_and_rollouts_are_as_exact_as_runs_of_the_same_step():
+    """Where coordinates change often: a stepper stays in those it has changed to, as runs do."""
+    rng, off = np.random.default_rng(5), []
+    for _ in range(4):
+        lengths, base = rng.uniform(0.4, 1.2, 3), float(rng.uniform(0.3, 1.0))
+        model = four_bar((*lengths, base)).compile()
+        for _ in range(4):
+            try:
+                start = model.assemble(near={"A": rng.uniform(-3, 3), "D": rng.uniform(-3, 3)})
+            except NotClosed:
+                continue
+            q, v = model.settle(start.q, 4 * rng.normal(size=model.nv))
+            state, h, steps = kp.State(model, q, v), 1e-3, 600
+            exact = model.simulate(state, h * steps, tolerance=1e-12, output=h * steps)
+            if not exact.outcome.finished:
+                continue
+            run = model.simulate(state, h * steps, method="rk4", step=h, output=h * steps)
+            sim = model.stepper(state, h)
+            for _ in range(steps):
+                sim.step()
+            rolled = model.batch(1).rollout([state], h, steps)
+            off.append([np.abs(x - exact.q[-1]).max() for x in (run.q[-1], sim.q, rolled.q[0, -1])])
+    of_runs, of_steppers, of_rollouts = np.array(off).T
+    assert len(off) > 8
+    for each in (of_steppers, of_rollouts):
+        assert (each < 10 * of_runs + 1e-9).all()
+
+
+def test_rollouts_stay_on_a_branch_with_more_freedoms():
+    """Bars of the scissor lift that lie one on the other turn together, and the deck by itself: two freedoms, where an
+    open lift has one."""
+    model = ENTRIES["scissor-lift"].build().compile()
+    begun = [model.assemble(near=model.random_state(seed)) for seed in range(20)]
+    start = next(x for x in begun if freedom_beside(model, x.q) > model.dof)
+    usual = next(x for x in begun if freedom_beside(model, x.q) == model.dof)
+    run = model.simulate(start, 0.2, method="rk4", step=1e-3, limits="ignore", output=[0.0, 0.2])
+    rollout = model.batch().rollout([usual, start, usual], dt=1e-3, steps=200, limits="ignore", output=50)
+    assert rollout.healthy.all()
+    assert rollout.gap.max() < 1e-8
+    np.testing.assert_allclose(rollout.q[1, -1], run.q[-1], atol=1e-10)
+    np.testing.assert_allclose(rollout.v[1, -1], run.v[-1], atol=1e-9)
+    sim = model.stepper(start, 1e-3, limits="ignore")
+    for _ in range(200):
+        sim.step()
+    assert sim.healthy
+    np.testing.assert_allclose(sim.q, run.q[-1], atol=1e-10)
+
+
+def test_a_mechanism_whose_loops_open_is_lost_and_says_so():
+    """Steps far too long near singular poses leave loops open, though all numbers are finite."""
+    model = ENTRIES["n-four-bar"].build().compile()
+    rng = np.random.default_rng(0)
+    begun = [model.assemble(near=model.random_state(seed)).q for seed in range(40)]
+    fast = [kp.State(model, *settle(model, q, 300 * rng.normal(size=model.nv))) for q in begun]
+    rollout = model.batch().rollout(fast, dt=0.02, steps=50, output=10)
+    good = rollout.healthy
+    assert 0 < good.sum() < len(fast)
+    assert rollout.gap[good].max() <= 1e-6
+    assert rollout.closure[good].max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["five-bar", "3-rrr"])
+def test_denoc_rolls_out_where_its_coordinates_fail_too(name):
+    model, other = (ENTRIES[name].build().compile(formulation) for formulation in ("denoc", "partition"))
+    state = model.assemble({})
+    tau = np.random.default_rng(0).normal(size=(3, model.nu)) * 20
+    found = model.batch(1).rollout(state, 5e-4, 1200, tau, batch=3, output=1200)
+    wanted = other.batch(1).rollout(kp.State(other, state.q, state.v), 5e-4, 1200, tau, batch=3, output=1200)
+    assert found.healthy.all()
+    assert found.closure.max() < 1e-12
+    np.testing.assert_allclose(found.q[:, -1], wanted.q[:, -1], atol=1e-4)
+
+
+def test_stops_are_those_of_the_parameters_that_are_given():
+    """In runs and rollouts of a closed mechanism, as in a model that is compiled with these numbers."""
+
+    def limited(mass: float) -> kp.Mechanism:
+        m = kp.Mechanism("limited", gravity=(0, -9.81, 0))
+        crank, coupler = m.rod("crank", 0.3, 1.5), m.rod("coupler", 1.0, 5.0)
+        rocker = m.rod("rocker", 0.6, mass)
+        m.revolute("A", m.ground.at(0, 0), crank.start, actuated=True)
+        m.revolute("B", crank.end, coupler.start)
+        m.revolute("C", coupler.end, rocker.end)
+        m.revolute("D", m.ground.at(1, 0), rocker.start, limits=(0.9, 1.6))
+        return m
+
+    model = limited(3.0).compile(parameters=["rocker.mass"])
+    masses = np.array([[60.0], [3.0], [0.5]])
+    state = model.assemble({"A": 1.0}, near={"D": 1.2}, rates={"A": 4.0})
+    found = model.batch(1).rollout(state, 1e-4, 6000, batch=3, p=masses, output=6000)
+    for k, (mass,) in enumerate(masses):
+        own = limited(mass).compile()
+        wanted = own.simulate(kp.State(own, state.q, state.v), 0.6, tolerance=1e-11, output=0.02)
+        run = model.simulate(state, 0.6, tolerance=1e-11, output=0.6, p=[mass])
+        assert np.abs(wanted.stops).max() > 1
+        np.testing.assert_allclose(run.q[-1], wanted.q[-1], atol=1e-8)
+        np.testing.assert_allclose(found.q[k, -1], wanted.q[-1], atol=1e-5)
 
 
 def test_laws_stops_and_parameters_of_each():
@@ -313,6 +452,8 @@ def test_steps_far_too_long_spoil_a_mechanism_and_no_other():
     found = model.batch().rollout([states[1], wild, states[2]], 1e-3, 200, output=100)
     assert found.healthy.tolist() == [True, False, True]
     assert "1 are no longer finite" in repr(found)
+    assert np.isnan(found.closure[1, -1])
+    assert found.closure[[0, 2]].max() < 1e-12
     alone = model.batch().rollout([states[1], states[2]], 1e-3, 200, output=100)
     np.testing.assert_array_equal(found.q[[0, 2]], alone.q)
     coarse = model.batch().rollout(states, 0.5, 10)  # whatever becomes of them, it comes back
@@ -328,7 +469,7 @@ def test_mistakes():
         ({"output": 3}, "10 steps are no whole number of rows of 3 steps"),
         ({"method": "dop853"}, "rollout: it takes fixed steps, by rk4 or euler"),
         ({"tau": np.zeros((2, 1))}, r"tau has shape \(2, 1\)"),
-        ({"torque": lambda t, q, v: 0.0}, "takes a law over symbols"),
+        ({"torque": lambda t, q, v: 0.0}, "give a law over symbols"),
         ({"p": np.zeros((2, 1))}, r"p has shape \(2, 1\)"),
     ):
         with pytest.raises(StateError, match=what):

@@ -8,7 +8,7 @@ import time
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.special import ellipk
+from scipy.special import ellipj, ellipk
 
 import kempe as kp
 from kempe.errors import StateError
@@ -53,6 +53,33 @@ class TestLocating:
             run = model.simulate(model.state({"pivot": 1.0}), 1.0, events=event, method=method, step=step)
             assert run.outcome.t == pytest.approx(quarter, abs=close)
             assert abs(run["pivot"][-1]) < 1e-14
+
+    @pytest.mark.parametrize("method", ["dop853", "dopri5", "radau", "rk4"])
+    @pytest.mark.parametrize("brief", [7e-3, 1e-3])
+    def test_levels_exceeded_for_much_less_than_a_step(self, method, brief):
+        """Of a pendulum that swings from 1 rad, an angle that it exceeds for 14 ms, or 2, in each period of 2.1 s."""
+        model, m = pendulum().compile(), np.sin(0.5) ** 2
+        rate = np.sqrt(GRAVITY)
+        period = 4 * ellipk(m) / rate
+        _, cn, dn, _ = ellipj(rate * brief, m)
+        level = 2 * np.arcsin(np.sqrt(m) * cn / dn)
+        for direction, first in ((1, period - brief), (-1, brief)):
+            event = kp.Event("high", lambda t, q, v: q[0] - level, direction=direction, action="record")
+            step = {"step": 0.01} if method == "rk4" else {"tolerance": 1e-12}
+            run = model.simulate(model.state({"pivot": 1.0}), 12.2 * period, events=event, method=method, **step)
+            times = np.array([o.t for o in run.occurrences])
+            assert len(times) == 13 - (direction == 1)
+            np.testing.assert_allclose(times, first + period * np.arange(len(times)), rtol=0, atol=2e-5)
+
+    def test_two_crossings_within_a_step_and_the_one_that_is_asked_for(self):
+        """A wave of time, 1.7 of them in each step: up at whole seconds, down half way."""
+        model = slider().compile()
+        state = model.state(rates={"rail": 1.0})
+        for direction, first in ((1, 1.0), (-1, 0.5)):
+            wave = kp.Event("wave", lambda t, q, v: ca.sin(2 * np.pi * t), direction=direction, action="record")
+            run = model.simulate(state, 20.6, events=wave, method="rk4", step=1.7)
+            times = [o.t for o in run.occurrences]
+            np.testing.assert_allclose(times, first + np.arange(20 if direction == 1 else 21), rtol=0, atol=1e-9)
 
     def test_directions(self):
         model = pendulum().compile()
@@ -280,7 +307,7 @@ class TestOutcomes:
         assert run.outcome.t == 0.0
 
     @pytest.mark.parametrize("torque", [None, kp.Sampled(lambda t, q, v: 0.0, 1e-3)], ids=["compiled", "sampled"])
-    def test_control_c_keeps_what_was_computed(self, torque):
+    def test_control_c_is_raised_with_what_was_computed(self, torque):
         model = slider().compile()
         model.simulate(model.state(), 0.1)  # so that nothing is compiled while we wait
         # Where tests run in the background, interrupts may be switched off.
@@ -291,12 +318,14 @@ class TestOutcomes:
             timer.start()
         begun = time.perf_counter()
         try:
-            run = model.simulate(model.state(rates={"rail": 1.0}), 1e9, torque=torque, output=1e7, longest=0.01)
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                model.simulate(model.state(rates={"rail": 1.0}), 1e9, torque=torque, output=1e7, longest=0.01)
         finally:
             for timer in timers:
                 timer.cancel()
             signal.signal(signal.SIGINT, before)
         assert time.perf_counter() - begun < 5
+        run = stopped.value.run  # type: ignore[attr-defined]
         assert run.outcome.kind == kinds.INTERRUPTED
         assert 0 < run.t[-1] == run.outcome.t
         assert run["rail"][-1] == pytest.approx(run.t[-1], rel=1e-9)

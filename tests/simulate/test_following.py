@@ -78,3 +78,36 @@ def test_parameters_are_those_that_are_given():
     np.testing.assert_allclose(model.energy_rate(run.q, run.v, run.a, p=p), power, atol=1e-9 * np.abs(power).max())
     with pytest.raises(NotClosed, match="with these parameters no closed state is near the start"):
         model.inverse_dynamics(motion, start=start, p=np.array([9.0, 4.0]))
+
+
+def parallelogram() -> kp.Mechanism:
+    """It has two branches at all poses, which meet where it lies in a line."""
+    m = kp.Mechanism("parallelogram", gravity=(0, -9.81, 0))
+    left, bar, right = m.rod("left", 0.4, 1.0), m.rod("bar", 1.0, 1.0), m.rod("right", 0.4, 1.0)
+    m.revolute("A", m.ground.at(0, 0), left.start, actuated=True)
+    m.revolute("B", left.end, bar.start)
+    m.revolute("C", bar.end, right.end)
+    m.revolute("D", m.ground.at(1, 0), right.start)
+    return m
+
+
+WAYS = [(0.02, 0.3), (0.3, 0.02), (-0.31, 0.3), (0.02, 3.0), (0.3, 19.05), (2.0, -2.1)]
+
+
+@pytest.mark.parametrize("cut", ["B", "C", "D"])
+@pytest.mark.parametrize(("begin", "end"), WAYS)
+def test_rows_far_apart_stay_on_their_branch_where_another_is_near(cut, begin, end):
+    model = parallelogram().compile(cut=[cut])
+    start = model.assemble({"A": begin}, near={"D": begin, "B": -begin})
+    for rows in (2, 3, 4, 6, 20):
+        run = model.motion(kp.motions.quintic({"A": (begin, end)}, 1.0), start=start, output=np.linspace(0, 1, rows))
+        assert abs(np.sin((run["D"] - run["A"]) / 2)).max() < 1e-9
+
+
+def test_a_row_at_a_singular_pose_is_refused():
+    """Nothing says where it goes on from there."""
+    model = parallelogram().compile()
+    start = model.assemble({"A": 0.1}, near={"D": 0.1, "B": -0.1})
+    turn = kp.motions.quintic({"A": (0.1, 2 * np.pi - 0.1)}, 1.0)
+    with pytest.raises(NotClosed, match="singular pose"):
+        model.motion(turn, start=start, output=[0.0, 0.5, 1.0])

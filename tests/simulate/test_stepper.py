@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.errors import StateError
+from kempe.errors import NotClosed, StateError
+from kempe.gallery.entries import ENTRIES
 from tests.mechanisms import arm
 from tests.simulate.mechanisms import double_pendulum, mixed_tree, slider
 
@@ -104,13 +105,58 @@ def test_what_a_step_computed_before_is_not_overwritten():
     assert first[0] == pytest.approx(0.1)
 
 
+def test_parameters_are_set_on_the_way_each_its_own():
+    """As if there had been other steppers from there on; a length that opens the loop has it closed again."""
+    parameters = ["rocker.mass", "rocker.length"]
+    model = ENTRIES["four-bar"].build().compile(parameters=parameters)
+    start = model.assemble({"A": 1.0}, near={"D": 1.2}, rates={"A": 2.0})
+    p = np.tile(model.p, (3, 1))
+    p[:, 0] *= [1.0, 2.0, 5.0]
+    p[:, 1] *= [1.0, 1.02, 0.97]
+    sim = model.stepper(start, 1e-3, batch=3)
+    sim.step()
+    before = sim.q.copy(), sim.v.copy()
+    sim.p = p
+    for k in range(3):
+        gap = model.residual(sim.q[k], p=p[k])
+        assert np.abs(gap).max() < 1e-12
+        assert np.abs(sim.q[k] - before[0][k]).max() < 0.2
+    assert np.abs(sim.q[0] - before[0][0]).max() < 1e-14
+    moved = sim.q.copy(), sim.v.copy()
+    for _ in range(40):
+        sim.step()
+    for k in range(3):
+        other = model.stepper(kp.State(model, moved[0][k], moved[1][k]), 1e-3, p=p[k])
+        run = model.simulate(kp.State(model, moved[0][k], moved[1][k]), 0.04, p=p[k], tolerance=1e-11)
+        for _ in range(40):
+            other.step()
+        np.testing.assert_array_equal(sim.q[k], other.q)
+        np.testing.assert_allclose(sim.q[k], run.q[-1], atol=1e-6)
+    with pytest.raises(NotClosed):
+        sim.p = model.p * [1.0, 20.0]
+    np.testing.assert_array_equal(sim.p, p)
+    for mask in (None, [True, False, True]):
+        sim.reset(mask)
+        for k in range(3):
+            assert np.abs(model.residual(sim.q[k], p=p[k])).max() < 1e-12
+    for wrong, what in (
+        ("heavy", "give numbers"),
+        ([1.0], "shape"),
+        (p[:2], r"takes \(3, 2\)"),
+        ([np.nan, 1.0], "rocker.mass"),
+        ({"rocker.mas": 1.0}, "rocker.mas"),
+    ):
+        with pytest.raises(StateError, match=what):
+            sim.p = wrong
+
+
 def test_mistakes():
     model = slider().compile()
     state = model.state()
     for options, what in (
         ({"dt": 0.0}, "dt is 0.0"),
         ({"method": "dop853"}, "it takes fixed steps, by rk4 or euler"),
-        ({"torque": lambda t, q, v: 0.0}, "takes a law over symbols"),
+        ({"torque": lambda t, q, v: 0.0}, "give a law over symbols"),
         ({"limits": "events"}, "limits is 'events'"),
     ):
         with pytest.raises(StateError, match=what):

@@ -1,8 +1,8 @@
 """Bodies inside bodies: their joints, in a row where there are several, their inertia, markers and shapes.
 
 Joints of one body act one after the other, each about its own point of the body's frame; between two of them stands a
-body without mass, which is exact. Coordinates are those of MuJoCo, with `ref` in them; only those of a free joint are
-seen from where the file puts the body, so that at rest all is as drawn.
+body without mass, which is exact. Coordinates are those of MuJoCo: a joint is drawn at its `ref`, and states begin
+there. Only those of a free joint are seen from where the file puts the body.
 """
 
 from collections import Counter
@@ -145,6 +145,7 @@ class Bodies:
             axis = at.rotation @ unit(element, "axis", element.numbers("axis", 3, (0.0, 0.0, 1.0)))
             zero = Pose(turn_about(axis, -ref), here) if kind == "hinge" else Pose(np.eye(3), here - ref * axis)
             axes = (axis,)
+            options["drawn"] = ref
         elif kind == "free":
             if a is not self.mechanism.ground:
                 raise element.error("a free joint is for bodies of the world; this one is inside another body")

@@ -12,6 +12,7 @@ from kempe.formats.mjcf.defaults import MAIN, Classes
 from kempe.formats.mjcf.poses import point, read_pose, z_along
 from kempe.formats.mjcf.settings import Settings
 from kempe.formats.poses import HERE, Pose
+from kempe.formats.source import Outside
 from kempe.formats.xml import Element
 from kempe.mechanism.bodies import Box, Cylinder, Solid, Sphere
 from kempe.mechanism.solids import Ellipsoid
@@ -164,7 +165,8 @@ class Geoms:
             asset.note("is not drawn: its corners are in the file itself, or it is turned before it is stretched")
             return None, HERE
         try:
-            solid = drawable(self.folder / self.settings.mesh_folder, asset.text("file"), scale.tolist())
+            folder = self.folder / self.settings.mesh_folder
+            solid = drawable(asset.source, folder, asset.text("file"), scale.tolist())
         except (FileError, MissingPackage) as error:
             asset.note(f"{error}; geoms of this mesh are not drawn")
             return None, HERE
@@ -188,21 +190,28 @@ class Geoms:
             found = self._surface(asset, np.array(asset.numbers("vertex", range(12, 10**6, 3))).reshape(-1, 3))
         else:
             try:
-                found = read_mesh(self.folder / self.settings.mesh_folder / asset.text("file"))
+                path = self.folder / self.settings.mesh_folder / asset.text("file")
+                found = read_mesh(asset.source.inside(path))
+            except Outside as error:  # a body without its mass would be another one
+                raise asset.error(str(error)) from error
             except (FileError, MissingPackage) as error:
                 asset.note(f"{error}; geoms of this mesh have no mass")
                 return None
         if asset.text("inertia", "legacy") == "convex":
-            found = hull(found.corners)
+            found = self._hull(asset, found.corners)
         away, turn, scale = _changes(asset)
         return Mesh((found.corners - away) @ turn * scale, found.triangles)
 
+    @staticmethod
+    def _hull(asset: Element, corners: np.ndarray) -> Mesh:
+        try:
+            return hull(corners)
+        except FileError as error:
+            raise asset.error(str(error)) from error
+
     def _surface(self, asset: Element, corners: np.ndarray) -> Mesh:
         if not asset.has("face"):
-            try:
-                return hull(corners)
-            except FileError as error:
-                raise asset.error(str(error)) from error
+            return self._hull(asset, corners)
         faces = np.array(asset.numbers("face", range(3, 10**6, 3))).reshape(-1, 3)
         if not np.isin(faces, np.arange(len(corners))).all():
             raise asset.error(f"a face refers to a vertex that is not there; there are {len(corners)}")

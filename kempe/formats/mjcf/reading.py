@@ -28,7 +28,7 @@ def read(root: Element, floating: bool | None = None) -> Mechanism:
     if missing:
         raise root.error(f"an actuator drives joint {min(missing)!r}, which is not there")
     read_equalities(root, found, read_tendons(root, found))
-    mechanism.notes += [*root.notes, *unused_kinds(root)]
+    mechanism.notes += [*root.source.notes, *unused_kinds(root)]
     return mechanism
 
 

@@ -1,7 +1,7 @@
 """Mechanisms written as MJCF: bodies inside bodies, equalities for what closes loops and for couplings.
 
-Bodies keep their frames, and where all coordinates of Kempe are zero, those of MuJoCo are. Equalities are between
-sites, which need not meet there. What MJCF cannot say is returned in sentences.
+Bodies keep their frames, and coordinates are the same in both; bodies stand as they are drawn, with joints at their
+`ref`. Equalities are between sites, which need not meet there. What MJCF cannot say is returned in sentences.
 """
 
 from collections import Counter
@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 from kempe.errors import MechanismError
-from kempe.formats.mjcf.writing_joints import Element, Row, attributes, motors, rows
+from kempe.formats.mjcf.writing_joints import Element, Row, as_drawn, attributes, motors, rows
 from kempe.formats.mjcf.writing_solids import NO_STUFF, Odd, geoms, inertial, place
 from kempe.formats.mjcf.writing_tree import Link, grown, unique
 from kempe.formats.poses import Pose
-from kempe.formats.writing import marker_pose, number, numbers
+from kempe.formats.writing import marker_pose, number, numbers, values_of
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.loads import Spring
@@ -35,7 +35,7 @@ class _Writer:
 
     def __init__(self, mechanism: Mechanism):
         self.mechanism = mechanism
-        self.values = mechanism.parameters.__getitem__
+        self.values = values_of(mechanism)
         self.notes: list[str] = []
         self.odd: Odd = Odd(list)
         self._refuse()
@@ -94,12 +94,13 @@ class _Writer:
         waiting: dict[Link, tuple[Pose, list[Element]]] = {}  # hollow links: where they are, and joints up to them
         for link in self.tree.links:
             on_parent, own = (marker_pose(marker, self.values) for marker in link.markers)
-            inside, before = on_parent.then(own.inverse()), []
+            moved, rows_here = as_drawn(link.joint, self.rows[link], own.position)
+            inside, before = on_parent.then(own.inverse()).then(moved), []
             if link.parent in waiting:
                 start, earlier = waiting[link.parent]
                 before = [each.seen_from(inside) for each in earlier]
                 inside = start.then(inside)
-            every = [*before, *(Element(link.joint, row, own.position) for row in self.rows[link])]
+            every = [*before, *rows_here]
             if link in hollow:
                 there[link], waiting[link] = there[link.parent], (inside, every)
                 if BETWEEN not in link.name:
@@ -192,26 +193,29 @@ class _Writer:
                 _add(section, "joint", name=name, joint1=slide.name, joint2=angle.name, polycoef=_line(0.0, pitch))
 
     def _coupling(self, each: Coupling, section: Tag, tendons: Tag) -> None:
-        """y = c0 + c1 x; where there are more than two coordinates, their sum is the length of a tendon."""
+        """y = c0 + c1 x, from where both are drawn; where there are more than two coordinates, their sum is the length
+        of a tendon."""
         terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items()]
         if len(terms) <= 2:
             (y, first), *rest = terms
-            other, slope = ({"joint2": rest[0][0]}, -rest[0][1] / first) if rest else ({}, 0.0)
-            _add(section, "joint", name=each.name, joint1=y, **other, polycoef=_line(each.offset / first, slope))
+            other, slope = ({"joint2": rest[0][0].name}, -rest[0][1] / first) if rest else ({}, 0.0)
+            offset = each.offset / first - y.ref + sum(slope * x.ref for x, _ in rest)
+            _add(section, "joint", name=each.name, joint1=y.name, **other, polycoef=_line(offset, slope))
             return
         tendon = _add(tendons, "fixed", name=each.name)
-        for name, factor in terms:
-            _add(tendon, "joint", joint=name, coef=number(factor))
-        _add(section, "tendon", name=each.name, tendon1=each.name, polycoef=_line(each.offset, 0.0))
+        for row, factor in terms:
+            _add(tendon, "joint", joint=row.name, coef=number(factor))
+        offset = each.offset - sum(factor * row.ref for row, factor in terms)
+        _add(section, "tendon", name=each.name, tendon1=each.name, polycoef=_line(offset, 0.0))
 
-    def _coordinate(self, name: str) -> str:
+    def _coordinate(self, name: str) -> Row:
         """The joint of the file for `joint`, or `joint.freedom`."""
         whole, _, freedom = name.partition(".")
         for link, found in self.rows.items():
             for row in found:
                 names = [link.joint.type.v_names[k] for k in row.freedoms]
                 if link.joint.name == whole and names == [freedom]:
-                    return row.name
+                    return row
         raise MechanismError(f"a coupling names {name!r}, which is no angle or slide of a joint; name one")
 
     def _motors(self, section: Tag) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kempe.formats.mjcf.poses import turn_about
 from kempe.formats.mjcf.writing_tree import Link, unique
 from kempe.formats.poses import Pose
 from kempe.formats.writing import number, numbers
@@ -30,12 +31,14 @@ GEARS = {"ball": np.eye(3), "free": np.roll(np.eye(6), 3, axis=1)}  # turning be
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One <joint>: its type, its axis in the body's axes, and the freedoms of the whole joint that it stands for."""
+    """One <joint>: its type, its axis in the body's axes, the freedoms of the whole joint that it stands for, and the
+    coordinate it is drawn at."""
 
     name: str
     type: str
     axis: np.ndarray
     freedoms: tuple[int, ...]
+    ref: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +58,37 @@ class Element:
 def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:
     """The joints of a link. Written from child to parent, they act the other way round, against their axes."""
     joint, kind = link.joint, link.joint.type.name
+    slides = joint.pitch * joint.drawn[0] if joint.pitch is not None and joint.drawn else 0.0  # a screw, as drawn
     inside = kind == "free" and link.parent is not None
     steps = INSIDE if inside else STEPS[kind]
     axes = link.markers[1].rotation @ alignment(joint.type, joint.axes)
     if link.turned and kind not in AXES_OF_B:
         steps, axes = steps[::-1], -axes
-    found = [
-        Row(joint.name if not behind else unique(f"{joint.name} {behind}", taken), type, axes[:, axis], freedoms)
-        for type, behind, axis, freedoms in steps
-    ]
+    found = []
+    for type, behind, axis, freedoms in steps:
+        name = joint.name if not behind else unique(f"{joint.name} {behind}", taken)
+        ref = (joint.drawn[freedoms[0]] if freedoms else slides) if joint.drawn else 0.0
+        found.append(Row(name, type, axes[:, axis], freedoms, ref))
     if len(found) > 1:
         notes.append(f"joint {joint.name!r} ({kind}) is written as {', '.join(repr(row.name) for row in found)}")
     _what_differs(link, inside, notes)
     return found
+
+
+def as_drawn(joint: Joint, found: list[Row], position: np.ndarray) -> tuple[Pose, list[Element]]:
+    """Where the joint takes the body as it is drawn, from where it is with all coordinates at zero, and the rows at
+    their places as MJCF has them: axes and places are those of the body as drawn.
+
+    In the body's axes at the joint's place, the body is moved by one row after the other; what the later rows do is
+    between an axis and the body.
+    """
+    later, elements = Pose(np.eye(3), np.zeros(3)), []
+    for row in reversed(found):
+        turned = replace(row, axis=later.rotation.T @ row.axis)
+        elements.insert(0, Element(joint, turned, position + later.inverse().position))
+        turn = turn_about(row.axis, row.ref) if row.type == "hinge" else np.eye(3)
+        later = Pose(turn, row.ref * row.axis if row.type == "slide" else np.zeros(3)).then(later)
+    return Pose(later.rotation, position + later.position - later.rotation @ position), elements
 
 
 def attributes(joint: Joint, row: Row, notes: list[str]) -> dict[str, str]:
@@ -75,6 +96,8 @@ def attributes(joint: Joint, row: Row, notes: list[str]) -> dict[str, str]:
     said = {"name": row.name, "type": row.type}
     if row.type in ("hinge", "slide"):
         said["axis"] = numbers(row.axis)
+        if row.ref:
+            said["ref"] = number(row.ref)
     for quantity in ("damping", "armature"):
         found = [getattr(joint, quantity)[k] for k in row.freedoms]
         if any(found):

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from kempe.errors import MechanismError
 from kempe.formats.poses import HERE, Pose
 from kempe.formats.writing import ALONG_X, mass_properties, number, numbers, part_pose
 from kempe.mechanism.bodies import Body, Box, Cylinder, Hub, Lump, PointMass, Rod, Solid, Sphere, Values
@@ -33,6 +34,8 @@ def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) ->
     """An <inertial>, by principal moments; nothing for a body without mass that does not move."""
     mass, com, tensor = mass_properties(body, values)
     mass, tensor = share * mass, share * tensor
+    if not np.isfinite(tensor).all():
+        raise MechanismError(f"body {body.name!r}: its inertia is not finite; give other lengths or masses")
     if not moves and not mass and not tensor.any():
         return {}
     if np.array_equal(tensor, np.diag(np.diag(tensor))):

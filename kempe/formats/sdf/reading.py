@@ -41,7 +41,7 @@ def read(top: Element, floating: bool | None = None) -> Mechanism:
     _roots(parts, floating is not False)
     read_couplings(parts)
     _actuation(top, parts)
-    parts.mechanism.notes += [*top.notes, *unused_kinds(top)]
+    parts.mechanism.notes += [*top.source.notes, *unused_kinds(top)]
     return parts.mechanism
 
 
