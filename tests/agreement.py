@@ -5,16 +5,18 @@ the numbers of today, to what it promises.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from kempe.analyze.choosing import fitness
-from kempe.dynamics.equations import FORMULATIONS, OPEN
-from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
-from kempe.dynamics.partition import WAYS
+from kempe.dynamics.denoc import Denoc
+from kempe.dynamics.formulation import Formulation
+from kempe.dynamics.masked import Masked
+from kempe.dynamics.multipliers import Augmented, Slm, Sslm
+from kempe.dynamics.partition import WAYS, Partition
+from kempe.dynamics.trees import Cholesky, Udu
 from kempe.errors import MechanismError
 from kempe.gallery.entries import ENTRIES
 from kempe.model.model import Model
@@ -24,12 +26,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "agreement.md"
 BOUND = 1e-9  # largest difference, beside the largest acceleration
 STATES = 2  # random ones of each mechanism
 FIT = 0.02  # of generalized coordinates, at least: states nearly singular tell about rounding alone
-TREES = {name: {"formulation": name} for name in OPEN}
-CLOSED = {
-    **{f"partition, {way}": {"formulation": "partition", "way": way} for way in (*WAYS, "clusters")},
-    **{way: {"formulation": way} for way in MULTIPLIERS},
-    "denoc": {"formulation": "denoc"},
-    "masked": {"formulation": "masked"},
+TREES: dict[str, Formulation] = {kind.name: kind() for kind in (Udu, Cholesky)}
+CLOSED: dict[str, Formulation] = {
+    **{f"partition, {way}": Partition(way=way) for way in (*WAYS, "clusters")},
+    **{kind.name: kind() for kind in (Augmented, Slm, Sslm, Denoc, Masked)},
 }
 COLUMNS = (*TREES, *CLOSED)
 
@@ -82,17 +82,17 @@ def dense(model: Model, q, v, tau) -> np.ndarray:
     return np.linalg.lstsq(system, right, rcond=1e-12)[0][: model.nv]
 
 
-def by(model: Model, q, v, tau, **other) -> np.ndarray:
+def by(model: Model, q, v, tau, formulation: Formulation) -> np.ndarray:
     """Accelerations by a formulation, its formulas worked out on numbers."""
-    if other["formulation"] == "masked":
+    if isinstance(formulation, Masked):
         equations = model.structures.mask(model).equations
         values = {path: equations.topology.parameters[path] for path in equations.parameters}
         on = {f"{joint}.on": float(joint in model.topology.on) for joint in model.topology.switchable}
         tree = equations.tree([(values | on)[path] for path in equations.parameters])
     else:
-        equations = replace(model.chosen if model.topology.constrained else model.equations, **other)
+        equations = model.equations.by(formulation.using(model.choice) if model.topology.constrained else formulation)
         tree = equations.constant_tree
-    return np.array([float(x) for x in equations.forward(tree, q, v, tau)[0]])
+    return np.array([float(x) for x in equations.forward(tree, q, v, tau).vdot])
 
 
 def applies(model: Model, column: str) -> bool:
@@ -116,7 +116,7 @@ def row(name: str) -> dict[str, float]:
         wanted = dense(model, q, v, tau)
         for column, other in (CLOSED if model.topology.constrained else TREES).items():
             if applies(model, column):
-                off = np.abs(by(model, q, v, tau, **other) - wanted).max() / max(1.0, np.abs(wanted).max())
+                off = np.abs(by(model, q, v, tau, other) - wanted).max() / max(1.0, np.abs(wanted).max())
                 found[column] = max(found.get(column, 0.0), float(off))
     return found
 
@@ -131,7 +131,9 @@ def page() -> str:
     for name in ENTRIES:
         found = row(name)
         lines.append(f"| {name} | {' | '.join(f'{found[c]:.0e}' if c in found else '' for c in COLUMNS)} |")
-    named = [f"`{name}`: {FORMULATIONS[name]}" for name in (*OPEN, "partition", *MULTIPLIERS, "denoc", "masked")]
+    named = [
+        f"`{kind.name}`: {kind.summary}" for kind in (Udu, Cholesky, Partition, Augmented, Slm, Sslm, Denoc, Masked)
+    ]
     return "\n".join([*lines, "", *(f"- {words}" for words in named), ""])
 
 

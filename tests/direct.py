@@ -4,7 +4,6 @@ Tests of the compiler hold compiled code to what a program means, bit for bit; h
 many mechanisms can be looked at in the time that compiling one takes.
 """
 
-from dataclasses import replace
 from functools import cached_property
 
 import casadi as ca
@@ -13,6 +12,8 @@ import numpy as np
 from kempe.analyze.freedom import assembled_samples
 from kempe.dynamics.choose import Candidate, Decision
 from kempe.dynamics.equations import Equations, Function
+from kempe.dynamics.formulation import Formulation
+from kempe.dynamics.partition import Partition
 from kempe.model.model import Model
 from kempe.spatial.vectors import from_sx
 
@@ -27,10 +28,8 @@ class Direct(Model):
     @cached_property
     def decision(self) -> Decision:
         """What the equations say, and nothing is measured; where they leave it open, the whole inertia matrix."""
-        asked, way = self.equations.formulation, self.equations.way
-        return Decision(
-            Candidate("partition", way or "composite") if asked in ("auto", "partition") else Candidate(asked)
-        )
+        asked = self.equations.formulation
+        return Decision(Candidate(Partition(way="composite") if asked is None or asked.is_open else asked))
 
     def kernel(self, name):
         """A function on numbers."""
@@ -42,10 +41,11 @@ class Direct(Model):
         return lambda *given: _evaluated(equations, described, [np.asarray(x, dtype=float) for x in given])
 
 
-def beside(model: Model, **other) -> Direct:
-    """A model on numbers, by other equations; coordinates, freedom and sampled states are those of the one that is
-    there."""
-    found = Direct(replace(model.equations, **other), model.mechanism)
+def beside(model: Model, formulation: Formulation | None = None) -> Direct:
+    """A model on numbers, by another formulation if one is given; coordinates, freedom and sampled states are those of
+    the one that is there."""
+    equations = model.equations if formulation is None else model.equations.by(formulation)
+    found = Direct(equations, model.mechanism)
     found.__dict__ |= {"choice": model.choice, "dof": model.dof}
     found.compiled["assembled samples"] = assembled_samples(model)
     return found

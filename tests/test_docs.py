@@ -14,6 +14,7 @@ from docs.hooks import examples
 from kempe.cli import app
 from kempe.commands.counts import counts
 from kempe.commands.subject import subject
+from kempe.dynamics.partition import Partition
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 
@@ -93,8 +94,8 @@ def test_the_table_of_choices_is_what_is_counted_and_taken():
     for label, mechanism in named.items():
         model, found = mechanism.compile(), operations(mechanism)
         ways = [found[way] for way in ("partition, composite", "partition, clusters", "sslm")]
-        taken = model.decision.taken
-        told = f"`{taken.formulation}`" + (f", {taken.way}" if taken.way else "")
+        taken = model.decision.taken.formulation
+        told = f"`{taken.name}`" + (f", {taken.way}" if isinstance(taken, Partition) else "")
         numbers = map(str, (model.dof, model.nv - model.dof, *ways))
         assert f"| {label} | {' | '.join(numbers)} | {told} |" in page
 

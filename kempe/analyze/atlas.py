@@ -21,7 +21,7 @@ import numpy as np
 
 from kempe.analyze.choosing import best_at, fitness
 from kempe.analyze.freedom import assembled_samples, closed_states
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
 from kempe.model.model import Model
 
 FADING = 0.2  # fitness below which coordinates are left, where mechanisms usually have better ones

@@ -13,7 +13,7 @@ from kempe.analyze.elimination import NOTHING, fill, independent_columns, order,
 from kempe.analyze.freedom import anywhere, assembled_samples
 from kempe.analyze.matrices import Entries, part, row_norms, rows_at
 from kempe.analyze.rank import rounding
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
 from kempe.errors import Singular
 from kempe.mechanism.joints import Free
 from kempe.model.model import Model
@@ -111,9 +111,8 @@ def choose_at(model: Model, q: np.ndarray, sparing: float = 1.0, floats: float =
     weight[model.driven] *= PASSIVE
     weight[model.bending] *= BENT
     weight[_floating(model)] *= floats
-    if (
-        model.equations.formulation == "denoc"
-    ):  # its coordinates are the actuated ones, whether they are good here or not
+    asked = model.equations.formulation
+    if asked is not None and not asked.chooses:  # its coordinates are the actuated ones, good here or not
         dependent = np.setdiff1d(np.arange(model.nv), model.driven)
     else:
         dependent = independent_columns(work * weight, model.nv - model.dof)

@@ -18,7 +18,6 @@ from kempe.arithmetic.least import factors, least_squares, null_space, solve
 from kempe.arithmetic.singular import eigh, svd
 from kempe.arithmetic.sums import dot, times
 from kempe.dynamics.closed import FIT, OPEN
-from kempe.dynamics.multipliers import WAYS
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.kinds import one
 from kempe.model.inputs import look
@@ -48,7 +47,7 @@ def forward(model: Model, q, v, tau, p, check: bool) -> np.ndarray:
     if check:
         check_closed(model, q, v, p, waivable=True)
     vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
-    if model.formulation in WAYS:
+    if not model.chosen.used.sees_all:
         # What multipliers are found by tells rows that depend on each other from those that do not, not rows that are
         # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
         fit = np.minimum(fit, model.call("fitness", q, p=p))
@@ -113,7 +112,7 @@ def inverse(model: Model, q, v, a, p, weights, bounds, check: bool) -> np.ndarra
     elif check:
         check_accelerations(model, q, v, a, p)
 
-    if model.formulation == "denoc" and weights is None and bounds is None:
+    if weights is None and bounds is None and "inverse_dynamics" in model.chosen.functions():
         tau, fit = model.call("inverse_dynamics", q, v, a, p=p)
         if fit.min(initial=1.0) > FIT:
             return tau

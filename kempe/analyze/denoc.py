@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.tree import Tree
 from kempe.errors import Singular, StateError
@@ -22,7 +23,7 @@ POOR = 1e-12  # of the largest: a delta or an eigenvalue of Phi below this is ze
 
 
 @dataclass(frozen=True, eq=False)
-class Denoc:
+class Matrices:
     """t = N_l N_c N_d thetad: twists [omega; v] of all bodies per unit of the actuated rates, and what they are made
     of.
 
@@ -64,13 +65,13 @@ class _Step:
     active: np.ndarray
 
 
-def matrices(model: Model, q: np.ndarray) -> Denoc:
+def matrices(model: Model, q: np.ndarray) -> Matrices:
     """See `Model.denoc`."""
-    if model.formulation != "denoc":
+    if not isinstance(model.equations.formulation, Denoc):
         raise StateError(f"this model is compiled with {model.formulation}; give formulation='denoc' for its matrices")
     tree = model.equations.tree(model.p)
     seen = frames(tree, q, np.zeros(model.nv))
-    legs, root = model.equations.legs.legs, model.equations.legs.platform
+    legs, root = model.topology.legs.legs, model.topology.legs.platform
     chains = [_steps(model, tree, q, seen, leg, root) for leg in legs]
     end = seen[root].position if root >= 0 else chains[0][-1].point
     count, solved = len(legs), [_solved(leg, chain, end) for leg, chain in zip(legs, chains, strict=True)]
@@ -105,7 +106,7 @@ def matrices(model: Model, q: np.ndarray) -> Denoc:
         n_d[6 * number : 6 * number + 6, number] = found.column
     places = [(number, step) for number, chain in enumerate(chains) for step in chain]
     names = [tree.joints[step.link].child.name for _, step in places]
-    return Denoc(
+    return Matrices(
         tuple(leg.name for leg in legs),
         tuple((number, name) for (number, _), name in zip(places, names, strict=True)),
         np.array([step.point for _, step in places]),

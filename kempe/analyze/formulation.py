@@ -4,8 +4,6 @@ No code is compiled for it: operations are counted in programs, and rounding is 
 with fewer digits (see `compiler.rounding`).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from kempe.analyze.choosing import fitness
@@ -17,24 +15,24 @@ from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.rounding import rounding
 from kempe.dynamics.choose import Candidate, Decision, Measured, best, candidates, is_worth_tracing
-from kempe.dynamics.definite import weak_joints
-from kempe.dynamics.tree import build
+from kempe.dynamics.multipliers import Sslm, without_inertia
+from kempe.dynamics.partition import Partition
 from kempe.model import blocks
 from kempe.model.model import Model
 
-TYPES = Decision, Candidate, Measured
+TYPES = Decision, Candidate, Measured, Partition, Sslm
 
 
 def decide(model: Model) -> Decision:
     """Which formulation a mechanism with loops or couplings takes, of all (`auto`), or which way of its own."""
-    asked, way = model.equations.formulation, model.equations.way
-    if asked not in ("auto", "partition") or way is not None:
-        return Decision(Candidate(asked, way))
+    asked = model.equations.formulation
+    if asked is not None and not asked.is_open:
+        return Decision(Candidate(asked))
     # Masses that are inputs may be nothing, and so may what multipliers divide by.
-    heavy = not (model.p_names or weak_joints(build(replace(model.topology, couplings=())))[0])
-    repeats = asked == "auto" and blocks.repeats(replace(model.equations, formulation="sslm"))
+    heavy = not (model.p_names or without_inertia(model.topology))
+    repeats = asked is None and blocks.repeats(model.equations.by(Sslm()))
     known = candidates(model.topology, model.choice.independent, heavy, repeats)
-    known = tuple(each for each in known if asked in ("auto", each.formulation))
+    known = tuple(each for each in known if asked is None or isinstance(each.formulation, type(asked)))
     if len(known) == 1:
         return Decision(known[0])
     return recalled(lambda: _decided(model, known), "decision", model.equations, model.choice, known, types=TYPES)

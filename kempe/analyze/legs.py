@@ -20,7 +20,7 @@ def leg_scales(model: Model) -> tuple[float, ...]:
     largest = sizes.max(axis=0, initial=0.0)
     best = (np.maximum(pivots, 0.0) / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
     weak = np.flatnonzero(np.sqrt(best) < NONE)
-    name, legs = model.mechanism.name, model.equations.legs.legs
+    name, legs = model.mechanism.name, model.topology.legs.legs
     if len(weak):
         at = int(weak[0])
         for leg in legs:

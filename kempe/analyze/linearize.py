@@ -19,6 +19,7 @@ from kempe.analyze.closed import check_closed, spaces
 from kempe.analyze.derivatives import residuals, slip_derivatives, solved
 from kempe.errors import StateError
 from kempe.kinds import text
+from kempe.model.inputs import reals
 from kempe.model.model import Model
 from kempe.model.state import State, placed
 from kempe.spatial.vectors import skew
@@ -179,10 +180,11 @@ def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) ->
 
 def along(model: Model, tau) -> np.ndarray:
     """Efforts along all freedoms; one number will do where one joint is actuated."""
-    single = tau is not None and not isinstance(tau, Mapping) and np.ndim(tau) == 0
-    full = np.asarray(model.spread([tau] if single else tau), dtype=float)
+    if tau is not None and not isinstance(tau, Mapping):
+        tau = np.atleast_1d(reals(tau, "tau"))
+    full = np.asarray(model.spread(tau), dtype=float)
     if full.shape != (model.nv,):
-        raise StateError(f"tau has shape {np.shape(tau)}; give one row of efforts, ({model.nu},)")
+        raise StateError(f"tau has shape {full.shape}; give one row of efforts, ({model.nu},)")
     return full
 
 

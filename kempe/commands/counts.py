@@ -3,7 +3,6 @@
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -18,9 +17,11 @@ from kempe.compiler.clock import compile_seconds, seconds
 from kempe.compiler.count import count
 from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
-from kempe.dynamics.equations import OPEN, Equations
-from kempe.dynamics.multipliers import WAYS as MULTIPLIERS
-from kempe.dynamics.partition import WAYS
+from kempe.dynamics.equations import Equations
+from kempe.dynamics.formulations import BY_NAME, OPEN, refusal
+from kempe.dynamics.generalized import InCoordinates
+from kempe.dynamics.multipliers import Augmented, Slm, Sslm
+from kempe.dynamics.partition import WAYS, Partition
 from kempe.errors import MechanismError
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model, function_program
@@ -69,11 +70,11 @@ def counts(subject: Subject, measure: bool = True, tell: Callable[[str], None] =
 def formulations(mechanism: Mechanism, model: Model) -> dict[str, Equations]:
     """The equations of a mechanism by every formulation there is for it, and every way of it."""
     if not model.topology.constrained:
-        return {name: replace(model.equations, formulation=name) for name in OPEN}
+        return {name: model.equations.by(BY_NAME[name]()) for name in OPEN}
     ways = (*WAYS, *(() if model.bending.any() else ("clusters",)))
-    by = {f"partition, {way}": {"formulation": "partition", "way": way} for way in ways}
-    by |= {name: {"formulation": name, "way": None} for name in MULTIPLIERS if _applies(mechanism, name)}
-    found = {name: replace(model.chosen, **other) for name, other in by.items()}
+    by: dict[str, InCoordinates] = {f"partition, {way}": Partition(way=way) for way in ways}
+    by |= {kind.name: kind() for kind in (Augmented, Slm, Sslm) if refusal(kind, model.topology) is None}
+    found = {name: model.chosen.by(other.using(model.choice)) for name, other in by.items()}
     others = {"denoc": on_legs(mechanism), "springs": _compiled(mechanism, "springs")}
     return found | {name: other.chosen for name, other in others.items() if other is not None}
 
@@ -83,10 +84,6 @@ def on_legs(mechanism: Mechanism) -> Model | None:
     return _compiled(mechanism, "denoc")
 
 
-def _applies(mechanism: Mechanism, formulation: str) -> bool:
-    return _compiled(mechanism, formulation) is not None
-
-
 def _compiled(mechanism: Mechanism, formulation: str) -> Model | None:
     try:
         return mechanism.compile(formulation)
@@ -94,9 +91,9 @@ def _compiled(mechanism: Mechanism, formulation: str) -> Model | None:
         return None
 
 
-def _same(equations: Equations) -> tuple[str, str | None]:
+def _same(equations: Equations) -> str:
     """What tells formulations and their ways apart."""
-    return equations.formulation, equations.way
+    return str(equations.formulation)
 
 
 def _numbers(program: Program) -> dict[str, float]:

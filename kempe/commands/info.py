@@ -87,7 +87,7 @@ def info(subject: Subject, folder: Path) -> Info:
         spins=list(moves.spins) if moves else [],
         cut={loop.joint.name: loop.reason for loop in found.loops},
         subsystems=[list(part.bodies) for part in found.subsystems],
-        formulation=model.formulation if moves else model.equations.formulation,
+        formulation=model.formulation if moves else "auto",
         why=model.why if moves else "nothing could be assembled to choose coordinates by",
         independent=[model.v_names[k] for k in model.choice.independent] if found.constrained and moves else [],
         q=list(model.q_names),

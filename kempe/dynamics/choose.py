@@ -18,6 +18,9 @@ for it, since its runs end where the actuated joints stop being coordinates. `ke
 
 from dataclasses import dataclass
 
+from kempe.dynamics.formulation import Formulation
+from kempe.dynamics.multipliers import Sslm
+from kempe.dynamics.partition import Partition
 from kempe.mechanism.flexible import BeamJoint
 from kempe.topology.clusters import Cluster, clusters
 from kempe.topology.tree import Topology
@@ -27,20 +30,18 @@ DIGITS = 1e-11  # rounding that is none
 WORSE = 1e3  # times the least rounding: what counts as losing digits
 FEW = 2  # freedoms for each equation of the loops, from which on multipliers might be shorter
 SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more is little beside all the rest
-WAYS = {"composite": "composite bodies", "clusters": "clusters"}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A formulation, and the way it works where it has several; least: operations that it cannot do with much fewer
-    than, as far as that is known."""
+    """A formulation, without coordinates; least: operations that it cannot do with much fewer than, as far as that is
+    known."""
 
-    formulation: str
-    way: str | None = None
+    formulation: Formulation
     least: float = 0.0
 
     def __str__(self) -> str:
-        return self.formulation if self.way is None else f"{self.formulation} by {WAYS[self.way]}"
+        return str(self.formulation)
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Decision:
         own = min(each.operations for each in self.measured if each.candidate == self.taken)
         little = [each for each in others if each.operations < own and each not in lost]
         why = f", {_listed([str(each.candidate) for each in lost])} losing digits" if lost else ""
-        why += f", too little to leave {self.taken.formulation} for" if little else ""
-        several = any(each.candidate.formulation == self.taken.formulation for each in others)
-        by = f" by {WAYS[self.taken.way]}" if self.taken.way and several else ""
+        why += f", too little to leave {self.taken.formulation.name} for" if little else ""
+        named = self.taken.formulation.among(tuple(each.candidate.formulation for each in others))
+        by = named.removeprefix(self.taken.formulation.name)
         return f"{by}, where {_listed([str(each) for each in others])}{why}"
 
 
@@ -86,7 +87,7 @@ def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, re
     inertia, as multipliers need it; repeats: whether `sslm` is compiled as repeated blocks, in a second where others
     would take the better part of a minute.
     """
-    apart, multiplied = clusters(topology), Candidate("sslm")
+    apart, multiplied = clusters(topology), Candidate(Sslm())
     free, rows = len(independent), topology.nv - len(independent)
     if heavy and repeats and len(apart) == 1:  # loops one after the other are better off apart
         return (multiplied,)
@@ -99,12 +100,12 @@ def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, re
 def _partitioned(topology: Topology, independent: tuple[int, ...], apart: tuple[Cluster, ...]) -> tuple[Candidate, ...]:
     """Composite bodies and clusters, as far as they differ and the mechanism is one for them; beams are links of
     composite bodies only. Of large mechanisms several clusters are not worth comparing with one inertia matrix."""
-    composite = Candidate("partition", "composite", _factored(len(independent)))
+    composite = Candidate(Partition(way="composite"), _factored(len(independent)))
     if len(apart) == 1 or any(isinstance(t.joint, BeamJoint) for t in topology.tree):
         return (composite,)
     sizes = [sum(topology.tree[j].v.start <= k < topology.tree[j].v.stop for j in each.joints for k in independent)
              for each in apart]  # fmt: skip
-    recursive = Candidate("partition", "clusters", sum(map(_factored, sizes)))
+    recursive = Candidate(Partition(way="clusters"), sum(map(_factored, sizes)))
     return (recursive,) if topology.nv >= LARGE else (composite, recursive)
 
 
@@ -122,7 +123,7 @@ def is_worth_tracing(candidate: Candidate, measured: tuple[Measured, ...]) -> bo
 def best(measured: tuple[Measured, ...]) -> Decision:
     """The shortest of those that keep their digits, or the usual one where that is not much longer."""
     fit = [each for each in measured if each.rounding <= _bearable(measured)]
-    usual = [each for each in fit if each.candidate.formulation == "partition"]
+    usual = [each for each in fit if isinstance(each.candidate.formulation, Partition)]
     shortest, own = (min(some, key=lambda each: each.operations, default=None) for some in (fit, usual))
     assert shortest is not None
     taken = own if own is not None and shortest.operations > MARGIN * own.operations else shortest

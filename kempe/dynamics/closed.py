@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import derivatives, kinematics, loops, multipliers, partition
+from kempe.dynamics import derivatives, kinematics, loops
 from kempe.dynamics.function import MATRICES, SCALAR, VECTOR, Function
 from kempe.spatial.vectors import Scalar, Vector, array, largest
 
@@ -18,12 +18,8 @@ HUGE = 1e300  # beyond, an acceleration is no number
 
 
 def _closed_forward(eq: "Equations", tree, q, v, tau):
-    if eq.formulation in multipliers.WAYS:
-        found = eq.multiplied(tree, q, v, tau)
-        return found.vdot, found.fit
-    vdot, pivots = eq.forward(tree, q, v, tau)
-    assert eq.choice is not None
-    return vdot, array([partition.fitness(eq.choice, pivots[: eq.loop_pivots])])
+    found = eq.forward(tree, q, v, tau)
+    return found.vdot, found.fit
 
 
 def _opening(eq: "Equations", tree, q, v):
@@ -56,37 +52,27 @@ def _driven(eq: "Equations", tree, q, v, u):
     tau[list(eq.topology.driven)] = u
     vdot, fit = eq.functions()["forward_dynamics"].work(eq, tree, q, v, tau)
     least = fit[0]
-    if eq.formulation in multipliers.WAYS:  # see `analyze.closed.forward`
-        least = least_fit(array([least, _fitness(eq, eq.eliminated(tree, q))]), vdot)
+    if not eq.used.sees_all:  # see `analyze.closed.forward`
+        least = least_fit(array([least, _fit(eq, tree, q)[0][0]]), vdot)
     return vdot, array([least, _opening(eq, tree, q, v)[0][0]])
 
 
 def _project(eq: "Equations", tree, q, v):
-    closed_q, closed_v, left = eq.project(tree, q, v)
+    closed_q, closed_v, left = eq.used.project(tree, q, v, eq.closure_size)
     return closed_q, closed_v, array([left])
 
 
 def _reduction(eq: "Equations", tree, q):
-    found = eq.eliminated(tree, q)
-    return found.w, array([_fitness(eq, found)])
+    return eq.coordinates.reduce(tree, q, eq.closure_size)
 
 
 def _fit(eq: "Equations", tree, q):
-    return (array([_fitness(eq, eq.eliminated(tree, q))]),)
+    return (eq.coordinates.fit_of(eq.coordinates.eliminated(tree, q, None, eq.closure_size)),)
 
 
 def _generalized_efforts(eq: "Equations", tree, q, v, a):
-    found = eq.eliminated(tree, q)
-    return found.w.T @ eq.inverse(tree, q, v, a), found.w, array([_fitness(eq, found)])  # (7)
-
-
-def _fitness(eq: "Equations", found: partition.Reduction):
-    assert eq.choice is not None
-    return partition.fitness(eq.choice, found.loops.pivots)
-
-
-def _row_multipliers(eq: "Equations", tree, q, v, tau):
-    return (array(eq.all_rows(eq.multiplied(tree, q, v, tau).lam)),)
+    w, fit = eq.coordinates.reduce(tree, q, eq.closure_size)
+    return w.T @ eq.inverse(tree, q, v, a), w, fit  # (7)
 
 
 FUNCTIONS = {
@@ -109,8 +95,4 @@ FUNCTIONS = {
         by_parameters=True,
         chosen=True,
     ),
-}
-
-MULTIPLIED = {
-    "row_multipliers": Function(("q", "v", "tau"), ("lam",), VECTOR, _row_multipliers, chosen=True),
 }

@@ -26,7 +26,7 @@ import numpy as np
 from kempe.arithmetic.sums import times
 from kempe.dynamics import kinematics, recursions
 from kempe.dynamics.articulated import packed, unpacked
-from kempe.dynamics.partition import Reduction, congruent, generalized
+from kempe.dynamics.generalized import Reduction, congruent, generalized
 from kempe.dynamics.regrouped import regrouped
 from kempe.dynamics.tree import Tree
 from kempe.spatial.inertia import ArticulatedInertia, RigidInertia

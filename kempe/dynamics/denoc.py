@@ -13,17 +13,20 @@ efforts at passive joints are efforts like others. The N_c of (16c) lacks the fa
 and so do the sums of (22, 23) and (30-33): here they are in R.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import casadi as ca
 import numpy as np
 
 from kempe.arithmetic.sums import times
 from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics.formulation import Accelerations
 from kempe.dynamics.function import MATRIX, VECTOR, Function
+from kempe.dynamics.generalized import CHORD, Choice, InCoordinates, Motion, Reduction
+from kempe.dynamics.kinematics import normalized
 from kempe.dynamics.legs import Platform, Reach, gap, leg_pivots, platform, reaches
-from kempe.dynamics.partition import CHORD, Motion, normalized
+from kempe.dynamics.recursions import Run, inline
 from kempe.dynamics.tree import Tree
 from kempe.spatial.moves import Rotation
 from kempe.spatial.solving import pivots, solve_symmetric
@@ -32,6 +35,7 @@ from kempe.topology.legs import Legs
 
 if TYPE_CHECKING:
     from kempe.dynamics.equations import Equations
+    from kempe.topology.tree import Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,56 +247,120 @@ def _symmetric(a: Matrix, b: Matrix) -> Matrix:
     return out
 
 
-# ---- what a model offers ----------------------------------------------------------------------------------
+# ---- the formulation --------------------------------------------------------------------------------------
 
 
-def forward_dynamics(eq: "Equations", tree: Tree, q, v, tau):
-    """Accelerations, and how fit the actuated joints are as coordinates."""
-    vdot, _, found = forward(tree, q, v, tau, eq.legs)
-    return vdot, array([fitness(found, eq.scales)])
+@dataclass(frozen=True)
+class Denoc(InCoordinates):
+    """The recursion over legs; its coordinates are the actuated joints, and the choice is of rows that close loops in
+    these. scales: what makes each pivot of the legs and of the platform a number of order one."""
+
+    scales: tuple[float, ...] = ()
+
+    name: ClassVar[str] = "denoc"
+    summary: ClassVar[str] = "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints"
+    paper: ClassVar[str] = (
+        "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for parallel structured closed-loop "
+        "multibody systems, Mechanics of Structures and Machines 29 (2001) 143-175."
+    )
+    chooses: ClassVar[bool] = False
+    squares: ClassVar[bool] = True
+
+    @property
+    def pivot_scales(self) -> tuple[float, ...]:
+        """Of the legs and the platform."""
+        return self.scales
+
+    @classmethod
+    def refusal(cls, topology: "Topology") -> str | None:
+        """Links must be rigid."""
+        bent = [body.name for body in topology.mechanism.bodies if body.beam is not None]
+        if not bent:
+            return None
+        return (
+            f"is for rigid links, and {', '.join(bent)} can bend, which the recursion of a leg does not know; give "
+            "auto or another formulation for loops"
+        )
+
+    def using(self, choice: Choice | None = None, scales: tuple[float, ...] = (), pull: float = 0.0) -> Self:
+        """The same with other rows and scales."""
+        return replace(self, choice=choice, scales=scales, pull=pull)
+
+    def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """FDA-1 to FDA-3."""
+        vdot, inertia, found = forward(tree, q, v, tau, tree.topology.legs)
+        return Accelerations(vdot, inertia, self.fit_at(found), loops=lambda: found.pivots[0])
+
+    def fit_at(self, found: Posture) -> Vector:
+        """How well the actuated joints fit as coordinates."""
+        return array([fitness(found, self.scales)])
+
+    def reduce(self, tree: Tree, q: Vector, size: Scalar) -> tuple[Matrix, Vector]:
+        """W by the legs, and how well the actuated joints fit."""
+        found, posture = reduce(tree, q, None, tree.topology.legs)
+        return found.w, self.fit_at(posture)
+
+    def least_fit(self, found: Reduction, pivots: Vector) -> Scalar:
+        """The least of the rows' and the legs'."""
+        least = super().least_fit(found, pivots)
+        for pivot, scale in zip(pivots, self.scales, strict=False):
+            least = ca.fmin(least, ca.sqrt(ca.fmax(pivot * scale, 0.0)))
+        return least
+
+    def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
+        """By the legs."""
+        return project(tree, q, v, size, tree.topology.legs)
+
+    def pivot_counts(self, nv: int, dof: int) -> tuple[int, int]:
+        """Deltas of all legs and pivots of Phi, and those of the inertia matrix."""
+        return len(self.scales), dof
+
+    def functions(self) -> dict[str, Function]:
+        """Inverse dynamics by the legs, and what the recursion is made of."""
+        return FUNCTIONS
+
+    def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
+        """With the legs."""
+        legs = topology.legs.legs
+        joined = f"{len(legs)} legs carry a platform" if len(legs) > 1 else "one leg ends on the ground"
+        driven = ", ".join(names[k] for k in topology.driven)
+        return f"{self.summary}, here {driven}; of {topology.mechanism.name} {joined}"
 
 
 def inverse_dynamics(eq: "Equations", tree: Tree, q, v, a):
-    """Efforts of the actuated joints, and the same."""
-    tau, found = inverse(tree, q, v, a, eq.legs)
-    return tau, array([fitness(found, eq.scales)])
-
-
-def reduction(eq: "Equations", tree: Tree, q):
-    """W, and the same."""
-    reduced, found = reduce(tree, q, None, eq.legs)
-    return reduced.w, array([fitness(found, eq.scales)])
+    """Efforts of the actuated joints, and how well they fit as coordinates."""
+    tau, found = inverse(tree, q, v, a, tree.topology.legs)
+    used = eq.used
+    assert isinstance(used, Denoc)
+    return tau, used.fit_at(found)
 
 
 def generalized_efforts(eq: "Equations", tree: Tree, q, v, a):
     """Efforts along the actuated joints, W, and the same."""
-    return inverse_dynamics(eq, tree, q, v, a)[0], *reduction(eq, tree, q)
+    w, fit = eq.coordinates.reduce(tree, q, eq.closure_size)
+    return inverse_dynamics(eq, tree, q, v, a)[0], w, fit
 
 
 def actuated_inertia(eq: "Equations", tree: Tree, q):
     """The generalized inertia matrix of the actuated rates."""
-    found = posture(tree, q, None, eq.legs)
+    found = posture(tree, q, None, tree.topology.legs)
     return (inertia_matrix(found, inertia(tree, q, found)),)
 
 
 def platform_jacobian(eq: "Equations", tree: Tree, q):
     """J: the platform's twist per unit of the actuated rates, [omega; v] at its link's frame in world axes; zero where
     the leg ends on the ground."""
-    end = posture(tree, q, None, eq.legs).platform
+    end = posture(tree, q, None, tree.topology.legs).platform
     return (zeros(6, 1) if end is None else end.jacobian,)
 
 
 def legs_divided_by(eq: "Equations", tree: Tree, q):
     """Deltas of all legs and pivots of Phi, and what they are to be measured by."""
-    return posture(tree, q, None, eq.legs).pivots
+    return posture(tree, q, None, tree.topology.legs).pivots
 
 
 FUNCTIONS = {
-    "forward_dynamics": Function(
-        ("q", "v", "tau"), ("vdot", "fit"), ("vector", "scalar"), forward_dynamics, chosen=True
-    ),
     "inverse_dynamics": Function(("q", "v", "a"), ("tau", "fit"), ("vector", "scalar"), inverse_dynamics, chosen=True),
-    "reduction": Function(("q",), ("W", "fit"), ("matrix", "scalar"), reduction, chosen=True),
     "generalized_efforts": Function(
         ("q", "v", "a"), ("tau_G", "W", "fit"), ("vector", "matrix", "scalar"), generalized_efforts, chosen=True
     ),

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from kempe.dynamics import kinematics, loops, partition, recursions
+from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics.generalized import METRE
 from kempe.dynamics.level import level
+from kempe.dynamics.partition import Partition
 from kempe.dynamics.tree import Tree
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import Vector, array, dot, from_sx, symbols, to_sx, zeros
@@ -37,7 +39,7 @@ def inverse(eq: "Equations", tree: Tree, q, v, a, p: ca.SX):
 
 def forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     """Of a tree's accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
-    a, _ = eq.forward(tree, q, v, tau)
+    a = eq.forward(tree, q, v, tau).vdot
     by_q, by_v, gim, *by_p = map(_grid, inverse(eq, tree, q, v, a, p))
     sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
     return _parted(solve_symmetric(gim, np.hstack(sides)), sides)
@@ -55,13 +57,14 @@ def residuals(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX):
 def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
     """Of accelerations of a closed mechanism, in its generalized coordinates: da = W dy + dg, J dg = -d r2,
     (W^T M W) dy = -W^T (d r1 + M dg)."""
-    assert eq.choice is not None
-    dependent = list(eq.choice.dependent)
-    found = eq.eliminated(tree, q, v)
+    used = eq.used if isinstance(eq.used, Partition) else Partition(eq.coordinates.chosen)
+    choice = used.chosen
+    dependent = list(choice.dependent)
+    found = used.eliminated(tree, q, v, eq.closure_size)
     w = found.w
-    a = eq.partitioned(tree, q, v, tau, found)[0]
+    a = used.with_coordinates(tree, q, v, tau, found).vdot
     lam = found.loops.solve_transposed((eq.inverse(tree, q, v, a) - tau)[dependent])
-    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, list(eq.choice.rows), partition.METRE)
+    first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, list(choice.rows), METRE)
     (r1_q, r1_v, *r1_p), (r2_q, r2_v, *r2_p) = ([_grid(x) for x in part] for part in (first, second))
     nv = eq.topology.nv
     r1 = [r1_q, r1_v, -np.eye(nv), *r1_p]
@@ -75,7 +78,7 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
             inertia[i, j] = inertia[j, i] = dot(w[:, i], mw[:, j])
     dy = solve_symmetric(inertia, -(w.T @ np.hstack(r1) + mw.T @ dg))
     by_q, by_v, by_tau, *by_p = _parted(w @ dy + dg, r1)
-    return by_q, by_v, by_tau, array([partition.fitness(eq.choice, found.loops.pivots)]), *by_p
+    return by_q, by_v, by_tau, used.fit_of(found), *by_p
 
 
 def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, rows: list[int], size):

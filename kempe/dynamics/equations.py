@@ -13,64 +13,55 @@ import numpy as np
 from kempe.dynamics import (
     closed,
     closure,
-    clusters,
-    denoc,
     derivatives,
     kinematics,
     loops,
     markers,
-    masked,
-    multipliers,
-    partition,
     reactions,
     recursions,
-    settling,
     ties,
 )
+from kempe.dynamics.formulation import EQUATIONS, Accelerations, Formulation
 from kempe.dynamics.function import MATRICES, MATRIX, SCALAR, VECTOR, Function
+from kempe.dynamics.generalized import Choice, InCoordinates
 from kempe.dynamics.kinematics import changing
 from kempe.dynamics.scale import Scale, scale
 from kempe.dynamics.tree import Place, Tree, build
 from kempe.mechanism.bodies import Marker
 from kempe.spatial.vectors import array, from_sx, symbols, to_sx
-from kempe.topology.legs import Legs, legs
 from kempe.topology.tree import Topology
-
-FORMULATIONS = {
-    "udu": "the O(n) UDU^T recursion of Mohan and Saha (2007), eqs. 30-37, in merged form",
-    "cholesky": "the non-recursive way: the whole inertia matrix, factored (Mohan and Saha 2007, section 5)",
-    "partition": "generalized coordinates found by themselves (Yamane and Nakamura 1999)",
-    "denoc": "the leg recursion of Saha and Schiehlen (2001) in the rates of the actuated joints",
-    "augmented": "accelerations and multipliers of the loops together (Koul, Shah, Saha and Manivannan 2014, eq. 10)",
-    "slm": "multipliers of the whole system first, then accelerations (Koul and others 2014, eqs. 11-12)",
-    "masked": "multipliers by recursion, in one program for all structures, whose closures are switched by numbers",
-    "springs": "springs and dampers at the cuts, and O(n) recursions between them (Wang, Gosselin and Cheng 2002)",
-    "sslm": "multipliers and accelerations by recursion through each subsystem (Koul and others 2014, eqs. 13-25)",
-}
-
-
-CLOSED = ("partition", "denoc", *multipliers.WAYS)  # formulations that close loops by equations
-OPEN = ("udu", "cholesky")  # formulations of trees
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
-    formulation: "auto" as long as none has been chosen (see `choose`); what does not depend on it can be had before.
-    choice: of generalized coordinates, for `partition`; way: how it works out its inertia matrix, or "clusters", where
-    it has none; pull [1/s]: how fast loops that drifted apart are drawn together
-    (J. Baumgarte, 1972), none where they are kept closed otherwise. `denoc` has the actuated joints for coordinates,
-    with a choice of rows that closes loops in these; scales: of its pivots.
+    formulation: None as long as none has been chosen (see `choose`); what does not depend on it can be had before.
     """
 
     topology: Topology
     parameters: tuple[str, ...]
-    formulation: str
-    choice: partition.Choice | None = None
-    way: str | None = None
-    pull: float = 0.0
-    scales: tuple[float, ...] = ()
+    formulation: Formulation | None = None
+
+    @property
+    def used(self) -> Formulation:
+        """The formulation, which has been chosen by now."""
+        assert self.formulation is not None
+        return self.formulation
+
+    @property
+    def coordinates(self) -> InCoordinates:
+        """The same, of one that closes loops in generalized coordinates."""
+        assert isinstance(self.formulation, InCoordinates)
+        return self.formulation
+
+    def by(self, formulation: Formulation | None) -> "Equations":
+        """The same by another formulation."""
+        return replace(self, formulation=formulation)
+
+    def using(self, choice: Choice | None, scales: tuple[float, ...] = (), pull: float = 0.0) -> "Equations":
+        """The same in other coordinates, as far as the formulation has any."""
+        return self.by(self.used.using(choice, scales, pull))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -106,20 +97,10 @@ class Equations:
         """What is usual of a step along each velocity: a radian, or the mechanism's length."""
         return np.array([self.scale.of(unit) for t in self.topology.tree for unit in t.joint.type.units])
 
-    @cached_property
-    def legs(self) -> Legs:
-        """The mechanism as a platform on legs, for `denoc`."""
-        return legs(self.topology)
-
     @property
     def is_closed(self) -> bool:
         """Whether loops or couplings are held by equations, in generalized coordinates."""
-        return self.topology.constrained and self.formulation in ("auto", *CLOSED)
-
-    @property
-    def loop_pivots(self) -> int:
-        """How many of the pivots that `forward` gives are those of the loops."""
-        return len(self.scales) if self.formulation == "denoc" else len(self.choice.rows) if self.choice else 0
+        return self.topology.constrained and (self.formulation is None or self.formulation.enforces == EQUATIONS)
 
     def tree(self, p) -> Tree:
         """The tree with parameters put in."""
@@ -127,70 +108,9 @@ class Equations:
             return self.constant_tree
         return build(self.topology, dict(zip(self.parameters, p, strict=True)))
 
-    def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline):
-        """Accelerations by the chosen formulation, and the pivots it divided by: of loops first, then of inertia."""
-        if self.formulation == "partition":
-            found = self.eliminated(tree, q, v)
-            vdot, pivots = self.partitioned(tree, q, v, tau, found)
-            return vdot, np.concatenate([found.loops.pivots, pivots])
-        if self.formulation == "denoc":
-            vdot, pivots, posture = denoc.forward(tree, q, v, tau, self.legs)
-            return vdot, np.concatenate([posture.pivots[0], pivots])
-        if self.formulation in multipliers.WAYS:
-            found = self.multiplied(tree, q, v, tau)
-            watched = self.eliminated(tree, q).loops.pivots  # those of the coordinates that loops are closed in
-            return found.vdot, np.concatenate([watched, found.inertia])
-        if self.formulation == "masked":
-            found = masked.forward(tree, q, v, tau, self.closure_size, self.pull)
-            return found.vdot, found.inertia
-        external = kinematics.external_wrenches(tree, q, v)
-        if self.topology.sprung:
-            tau = tau + ties.spring_efforts(tree, q, v)
-        if self.formulation == "cholesky":
-            return recursions.cholesky(tree, q, v, tau, external)
-        return recursions.udu(tree, q, v, tau, external, run)
-
-    def partitioned(self, tree: Tree, q, v, tau, found: partition.Reduction):
-        """Accelerations, and the pivots of the inertia, with W and g found."""
-        if self.way != "clusters":
-            return partition.forward(tree, q, v, tau, found, self.way or "composite")
-        assert self.choice is not None
-        return clusters.forward(tree, q, v, tau, found, self.choice.independent)
-
-    def reduced(self, tree: Tree, q, v=None) -> partition.Motion:
-        """W and g of the generalized coordinates."""
-        if self.formulation == "denoc":
-            return denoc.reduce(tree, q, v, self.legs)[0]
-        return self.eliminated(tree, q, v)
-
-    def eliminated(self, tree: Tree, q, v=None) -> partition.Reduction:
-        """W and g by the rows and columns that were chosen."""
-        assert self.choice is not None
-        return partition.reduce(tree, q, v, self.closure_size, self.choice, self.pull)
-
-    def multiplied(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline) -> multipliers.Solution:
-        """Accelerations and multipliers, of the rows that were chosen; `run` is for steps through subsystems."""
-        assert self.choice is not None
-        way, steps = multipliers.WAYS[self.formulation], {"run": run} if self.formulation == "sslm" else {}
-        return way(tree, q, v, tau, self.closure_size, self.choice.rows, self.pull, **steps)
-
-    def all_rows(self, lam: np.ndarray) -> np.ndarray:
-        """Multipliers of all rows from those of the rows that were chosen."""
-        assert self.choice is not None
-        out = np.zeros(self.sizes["lam"], dtype=object)
-        out[list(self.choice.rows)] = lam
-        return out
-
-    def project(self, tree: Tree, q, v, run: recursions.Run = recursions.inline) -> tuple:
-        """q and v on the loops, and the largest residual left; `run` is for steps through subsystems."""
-        if self.formulation == "masked":
-            return masked.project(tree, q, v, self.closure_size)
-        if self.formulation == "denoc":
-            return denoc.project(tree, q, v, self.closure_size, self.legs)
-        assert self.choice is not None
-        if self.formulation in multipliers.WAYS:
-            return settling.project(tree, q, v, self.closure_size, self.choice.rows, run)
-        return partition.project(tree, q, v, self.closure_size, self.choice)
+    def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline) -> Accelerations:
+        """Accelerations by the formulation; `run` carries out steps of recursions."""
+        return self.used.forward(tree, q, v, tau, self.closure_size, run)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
         """Generalized forces for given accelerations."""
@@ -209,12 +129,11 @@ class Equations:
 
     def functions(self) -> dict[str, Function]:
         """Everything that can be computed, by name; functions of parameters take p where there are any."""
-        more = {"denoc": denoc.FUNCTIONS, **dict.fromkeys(multipliers.WAYS, closed.MULTIPLIED)}.get(
-            self.formulation, {}
-        )
         known = FUNCTIONS
         if self.is_closed:
-            known = known | closed.FUNCTIONS | {"pivots": replace(known["pivots"], chosen=True)} | more
+            known = known | closed.FUNCTIONS | {"pivots": replace(known["pivots"], chosen=True)}
+        if self.formulation is not None:
+            known = known | self.formulation.functions()
         return {n: self._with_parameters(f) for n, f in known.items()}
 
     def marker_functions(self, marker: Marker) -> dict[str, Function]:
@@ -233,7 +152,7 @@ class Equations:
 
 
 def _forward(eq: Equations, tree, q, v, tau):
-    return (eq.forward(tree, q, v, tau)[0],)
+    return (eq.forward(tree, q, v, tau).vdot,)
 
 
 def _inverse(eq: Equations, tree, q, v, a):
@@ -250,7 +169,7 @@ def _bias(eq, tree, q, v):
 
 def _pivots(eq: Equations, tree, q):
     rest = np.zeros(eq.topology.nv)
-    return (eq.forward(tree, q, rest, rest)[1],)
+    return (eq.forward(tree, q, rest, rest).pivots,)
 
 
 def _residual(eq: Equations, tree, q):

@@ -226,3 +226,9 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
             turned = (frame.rotation @ load.moment, frame.rotation @ load.force)
             add(load.at, *(turned if load.follows else (load.moment, load.force)), frame.position)
     return total
+
+
+def normalized(tree: Tree, q: Vector) -> Vector:
+    """The same coordinates with quaternions of length 1."""
+    own = ((tree.links[k].kind, q[tree.joints[k].q]) for k in tree.own)
+    return np.concatenate([q[:0], *(kind.normalized(x) for kind, x in own)])

@@ -10,15 +10,22 @@ rows is made beforehand. A row is taken to follow from others where the part of 
 inertia, has a square of less than `SKIPPED` beside its own.
 """
 
-from kempe.dynamics import kinematics, recursions, settling
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from kempe.dynamics import formulation, kinematics, recursions, settling
+from kempe.dynamics.formulation import Accelerations, Formulation
 from kempe.dynamics.held import Held, cuts_of, drifts_of, placed
-from kempe.dynamics.multipliers import Solution
-from kempe.dynamics.recursions import inline
+from kempe.dynamics.multipliers import KOUL
+from kempe.dynamics.recursions import Run, inline
 from kempe.dynamics.stress import least
 from kempe.dynamics.ties import Tie, Tied, couplings
 from kempe.dynamics.tree import Tree
 from kempe.spatial.vectors import Scalar, Vector, array, is_zero
 from kempe.topology.paths import lock_paths
+
+if TYPE_CHECKING:
+    from kempe.dynamics.generalized import Choice
 
 SKIPPED = 1e-11
 
@@ -49,11 +56,11 @@ def locks_of(tree: Tree) -> list[Tie]:
     return found
 
 
-def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float = 0.0) -> Solution:
+def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float = 0.0) -> Accelerations:
     """Accelerations, and multipliers of all rows, zero where they are off."""
     held, inertia = _held(tree, q, v, tau, size, pull)
     lam = held.gicm.solve(held.drift)
-    return Solution(held.accelerations(lam), lam, inertia, held.gicm.fit)
+    return Accelerations(held.accelerations(lam), inertia, held.gicm.fit, lam)
 
 
 def borne(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar) -> Vector:
@@ -85,3 +92,29 @@ def _held(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: flo
 def project(tree: Tree, q: Vector, v: Vector, size: Scalar) -> tuple[Vector, Vector, Scalar]:
     """q and v on the loops and locks that are on, and the largest residual left."""
     return settling.project(tree, q, v, size, rows_of(tree), inline, locks_of(tree), SKIPPED, _usual(tree, size))
+
+
+@dataclass(frozen=True)
+class Masked(Formulation):
+    """One program for all structures; pull [1/s]: as for `InCoordinates`."""
+
+    pull: float = 0.0
+
+    name: ClassVar[str] = "masked"
+    summary: ClassVar[str] = (
+        "multipliers by recursion, in one program for all structures, whose closures are switched by numbers"
+    )
+    paper: ClassVar[str] = KOUL
+    enforces: ClassVar[str] = formulation.MASKS
+
+    def using(self, choice: "Choice | None" = None, scales: tuple[float, ...] = (), pull: float = 0.0) -> Self:
+        """The same with another rate."""
+        return replace(self, pull=pull)
+
+    def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """Of what is on."""
+        return forward(tree, q, v, tau, size, self.pull)
+
+    def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
+        """On what is on."""
+        return project(tree, q, v, size)

@@ -19,32 +19,35 @@ apart, so J is not formed for it either. Accelerations take one more sweep with 
 does by itself.
 """
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kempe.dynamics import kinematics, loops, recursions
+from kempe.dynamics import kinematics, loops, recursions, settling
+from kempe.dynamics.definite import weak_joints
+from kempe.dynamics.formulation import Accelerations
+from kempe.dynamics.function import VECTOR, Function
+from kempe.dynamics.generalized import InCoordinates
 from kempe.dynamics.held import Held, cuts_of, drifts_of, placed
 from kempe.dynamics.kinematics import Frame, frames
 from kempe.dynamics.recursions import Run, inline
 from kempe.dynamics.ties import couplings
-from kempe.dynamics.tree import Tree
+from kempe.dynamics.tree import Tree, build
 from kempe.spatial.solving import Elimination, fitness, pivots, solve_symmetric
 from kempe.spatial.vectors import Scalar, Vector, array, zeros
+from kempe.topology.tree import counted
+
+if TYPE_CHECKING:
+    from kempe.dynamics.equations import Equations
+    from kempe.topology.tree import Topology
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Accelerations, multipliers of the rows that were kept, and the pivots of inertia.
-
-    fit: how well the rows determine the multipliers, between 0 and 1: the least sine of the angle between a row and
-    those eliminated before it, measured by the inertia.
-    """
-
-    vdot: Vector
-    lam: Vector
-    inertia: Vector
-    fit: Vector
+KOUL = (
+    "M. Koul, S. V. Shah, S. K. Saha and M. Manivannan, Reduced-order forward dynamics of multiclosed-loop systems, "
+    "Multibody System Dynamics 31 (2014) 451-476."
+)
 
 
 # ---- the whole system -------------------------------------------------------------------------------------
@@ -52,7 +55,7 @@ class Solution:
 
 def augmented(
     tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float = 0.0
-) -> Solution:
+) -> Accelerations:
     """Accelerations and multipliers together, inertia before loops (10)."""
     inertia, jacobian, phi, gamma = _system(tree, q, v, tau, size, rows, pull)
     nv, count = tree.topology.nv, len(rows)
@@ -61,19 +64,19 @@ def augmented(
     whole = Elimination(matrix, begun=nv)
     found = whole.solve(np.concatenate([phi, gamma]))
     fit = fitness(whole.pivots[nv:], whole.begun[nv:])
-    return Solution(found[:nv], array(-x for x in found[nv:]), whole.pivots[:nv], fit)
+    return Accelerations(found[:nv], whole.pivots[:nv], fit, array(-x for x in found[nv:]))
 
 
 def slm(
     tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float = 0.0
-) -> Solution:
+) -> Accelerations:
     """Multipliers of the whole system first (12), then accelerations (11)."""
     inertia, jacobian, phi, gamma = _system(tree, q, v, tau, size, rows, pull)
     solved = solve_symmetric(inertia, np.column_stack([jacobian.T, phi]))  # I^-1 [J^T, phi]
     gicm = jacobian @ solved[:, :-1]
     lam = solve_symmetric(gicm, (gamma - jacobian @ solved[:, -1])[:, None])[:, 0]  #                          (12)
     vdot = solved[:, -1] + solved[:, :-1] @ lam  #                                                             (11)
-    return Solution(vdot, lam, pivots(inertia), fitness(pivots(gicm), np.diagonal(gicm)))
+    return Accelerations(vdot, pivots(inertia), fitness(pivots(gicm), np.diagonal(gicm)), lam)
 
 
 def _system(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float):
@@ -100,7 +103,7 @@ def _pulled(tree: Tree, q: Vector, v: Vector, found: list[Frame], size: Scalar, 
 def sslm(
     tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float = 0.0,
     run: Run = inline,
-) -> Solution:  # fmt: skip
+) -> Accelerations:  # fmt: skip
     """Multipliers and accelerations by recursion through each subsystem (13-25)."""
     external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
     out = recursions.coasting(tree, q, v, run)
@@ -113,7 +116,114 @@ def sslm(
     held = Held(tree, factors, placed(tree, out, v, cuts, run, moving), motion, cuts, run, base, tied, drifts)
     lam = held.gicm.solve(held.drift)  # drift: Psi - J phi-hat                                            (23, 25)
     vdot = held.accelerations(lam)  #                                                                          (19)
-    return Solution(vdot, lam, recursions.joined(factors.pivots), held.gicm.fit)
+    return Accelerations(vdot, recursions.joined(factors.pivots), held.gicm.fit, lam)
 
 
-WAYS = {"augmented": augmented, "slm": slm, "sslm": sslm}
+# ---- formulations -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Multipliers(InCoordinates):
+    """A formulation that solves for multipliers of the rows that were chosen; coordinates close loops and are watched.
+
+    The fit of the rows is the least sine of the angle between a row and those eliminated before it, measured by the
+    inertia. It tells rows that depend on each other from those that do not, but not rows that vanish.
+    """
+
+    paper: ClassVar[str] = KOUL
+    sees_all: ClassVar[bool] = False
+
+    @classmethod
+    def refusal(cls, topology: "Topology") -> str | None:
+        """Every joint of the tree alone must move against some inertia."""
+        return without_inertia(topology)
+
+    @abstractmethod
+    def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """Accelerations and multipliers."""
+
+    def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """The same, with the coordinates that are watched."""
+        return replace(
+            self.solve(tree, q, v, tau, size, run), loops=lambda: self.eliminated(tree, q, None, size).loops.pivots
+        )
+
+    def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
+        """By least steps, which need no coordinates."""
+        return settling.project(tree, q, v, size, self.chosen.rows, run)
+
+    def all_rows(self, lam: Vector, count: int) -> Vector:
+        """Multipliers of all rows from those of the rows that were chosen."""
+        out = np.zeros(count, dtype=object)
+        out[list(self.chosen.rows)] = lam
+        return out
+
+    def pivot_counts(self, nv: int, dof: int) -> tuple[int, int]:
+        """Of the dependent velocities, and of M."""
+        return nv - dof, nv
+
+    def functions(self) -> dict[str, Function]:
+        """Multipliers too."""
+        return {"row_multipliers": Function(("q", "v", "tau"), ("lam",), VECTOR, _row_multipliers, chosen=True)}
+
+    def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
+        """With how many there are."""
+        return f"{self.summary}; {counted(len(names) - dof, 'multiplier')}"
+
+
+class Augmented(Multipliers):
+    """Both together."""
+
+    name: ClassVar[str] = "augmented"
+    summary: ClassVar[str] = (
+        "accelerations and multipliers of the loops together (Koul, Shah, Saha and Manivannan 2014, eq. 10)"
+    )
+
+    def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """By (10)."""
+        return augmented(tree, q, v, tau, size, self.chosen.rows, self.pull)
+
+
+class Slm(Multipliers):
+    """By the system."""
+
+    name: ClassVar[str] = "slm"
+    summary: ClassVar[str] = (
+        "multipliers of the whole system first, then accelerations (Koul and others 2014, eqs. 11-12)"
+    )
+
+    def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """By (11, 12)."""
+        return slm(tree, q, v, tau, size, self.chosen.rows, self.pull)
+
+
+class Sslm(Multipliers):
+    """By subsystems."""
+
+    name: ClassVar[str] = "sslm"
+    summary: ClassVar[str] = (
+        "multipliers and accelerations by recursion through each subsystem (Koul and others 2014, eqs. 13-25)"
+    )
+    in_steps: ClassVar[tuple[str, ...]] = ("forward_dynamics", "row_multipliers", "project")
+    recursive: ClassVar[bool] = True
+
+    def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """By (13-25)."""
+        return sslm(tree, q, v, tau, size, self.chosen.rows, self.pull, run)
+
+
+def without_inertia(topology: "Topology") -> str | None:
+    """Which joints of the tree alone can move against no inertia, for formulations that need its inertia matrix."""
+    loose, _ = weak_joints(build(replace(topology, couplings=())))
+    if not loose:
+        return None
+    return (
+        f"works with the inertia of the tree alone, in which {', '.join(loose)} can move against none; give auto or "
+        "partition"
+    )
+
+
+def _row_multipliers(eq: "Equations", tree: Tree, q, v, tau):
+    used = eq.used
+    assert isinstance(used, Multipliers)
+    return (array(used.all_rows(used.solve(tree, q, v, tau, eq.closure_size).lam, eq.sizes["lam"])),)

@@ -1,83 +1,34 @@
-"""Generalized coordinates of closed chains found by themselves (paper 3): W, accelerations, forward dynamics.
+"""Partition: forward dynamics of closed chains in generalized coordinates that are found by themselves (paper 3).
 
-The loops allow velocities with J v = 0 and accelerations with J vdot = gamma. Of J, independent rows (J_Cm) and as many
-columns (J_S, of the velocities theta_S that depend on the others) were chosen before; the remaining velocities are the
-generalized ones, theta_G. Then
-
-    v = W yd,  vdot = W ydd + g,  W_S = H = -J_S^-1 J_G,  W_G = 1,  g_S = J_S^-1 gamma        (eqs. 15-22)
-
-and the tree's equations, projected, are A ydd + b = tau_G with tau_G = W^T tau (eqs. 7 and 23). A and b are worked out
-in one of three ways, which give the same numbers by programs of different length:
+With v = W yd and vdot = W ydd + g (`generalized`), the tree's equations, projected, are A ydd + b = tau_G with
+tau_G = W^T tau (eqs. 7 and 23). A and b are worked out in one of three ways, which give the same numbers by programs of
+different length:
 
     unit       inverse dynamics of the tree for unit accelerations, the paper's own (section 3.2)
     projected  sums over bodies of what their accelerations per unit of ydd do against their inertia
     composite  W^T M W, with the tree's inertia matrix from composite bodies
+
+A fourth way, `clusters`, has no A: it is a recursion over clusters of loops.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-import casadi as ca
 import numpy as np
 
-from kempe.dynamics import kinematics, loops, recursions
-from kempe.dynamics.level import level
+from kempe.dynamics import clusters, kinematics, recursions
+from kempe.dynamics.formulation import Accelerations
+from kempe.dynamics.generalized import InCoordinates, Reduction, congruent, generalized
+from kempe.dynamics.recursions import Run, inline
 from kempe.dynamics.regrouped import regrouped
 from kempe.dynamics.tree import Tree
 from kempe.spatial.moves import acceleration_along
-from kempe.spatial.solving import Elimination, pivots, solve_symmetric
-from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, is_zero, largest, zeros
+from kempe.spatial.solving import pivots, solve_symmetric
+from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, zeros
 
-METRE = 1.0  # rows of loops are left in it: only pivots are compared with other numbers, and they are few
-CHORD = 3  # steps that close loops with one elimination
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which rows of J are kept, which velocities depend on the others (both in the order they are eliminated in), and
-    which are the generalized ones.
-
-    scales: what makes each pivot a number of order one; a choice fits a state as far as its least pivot is from zero.
-    """
-
-    rows: tuple[int, ...]
-    dependent: tuple[int, ...]
-    independent: tuple[int, ...]
-    scales: tuple[float, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """W and g of a state: v = W yd, vdot = W ydd + g."""
-
-    w: Matrix
-    g: Vector
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction(Motion):
-    """The same, and what the loops were solved by: rows in metres and radians, pivots in parts of `size`."""
-
-    loops: Elimination
-
-
-def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, pull: float = 0.0) -> Reduction:
-    """W, and g where v is given; loops that drifted apart are drawn together at the rate `pull`, if it is not zero."""
-    rows, dependent, independent = (list(part) for part in (choice.rows, choice.dependent, choice.independent))
-    tree = level(tree, q)
-    found = kinematics.frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
-    jacobian = loops.jacobian(tree, q, found, METRE)[rows]  # J_Cm
-    solver = Elimination(jacobian[:, dependent], measures=loops.measures(tree, size)[rows])  # J_S
-    w, g = np.zeros((2, tree.topology.nv, max(1, len(independent))), dtype=object)
-    w, g = w[:, : len(independent)], g[:, 0]
-    w[dependent] = -solver.solve(jacobian[:, independent])  # H                                              (18)
-    w[independent] = np.eye(len(independent))
-    if v is not None:
-        base = -tree.gravity
-        gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, METRE)[rows]
-        if pull:
-            gamma = gamma - 2 * pull * (jacobian @ v) - pull**2 * loops.phi(tree, q, METRE)[rows]
-        g[dependent] = solver.solve(gamma)  #                                                               (22)
-    return Reduction(w, g, solver)
+if TYPE_CHECKING:
+    from kempe.dynamics.formulation import Formulation
+    from kempe.topology.tree import Topology
 
 
 def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way: str) -> tuple[Vector, Vector]:
@@ -86,35 +37,6 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way
     a, b = WAYS[way](regrouped(tree), q, v, tau, external, found)
     ydd = solve_symmetric(a, -b[:, None])[:, 0]  #                                                          (24)
     return found.w @ ydd + found.g, pivots(a)  #                                                           (19)
-
-
-def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> tuple[Vector, Vector, Scalar]:
-    """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
-    many digits as the first one needed), then velocities that keep loops closed. Only dependent coordinates move."""
-    rows, dependent = list(choice.rows), list(choice.dependent)
-    q = normalized(tree, q)
-    solver = reduce(tree, q, None, size, choice).loops
-    for _ in range(CHORD):
-        step = np.zeros(tree.topology.nv, dtype=object)
-        step[dependent] = -solver.solve(loops.phi(tree, q, METRE)[rows])
-        q = q + kinematics.rates(tree, q, step)
-    q = normalized(tree, q)
-    left = largest(loops.phi(tree, q, size))
-    return q, reduce(tree, q, None, size, choice).w @ v[list(choice.independent)], left
-
-
-def normalized(tree: Tree, q: Vector) -> Vector:
-    """The same coordinates with quaternions of length 1."""
-    own = ((tree.links[k].kind, q[tree.joints[k].q]) for k in tree.own)
-    return np.concatenate([q[:0], *(kind.normalized(x) for kind, x in own)])
-
-
-def fitness(choice: Choice, pivots: Vector) -> Scalar:
-    """The least pivot of the loops beside its scale."""
-    least = ca.SX(1.0)
-    for pivot, scale in zip(pivots, choice.scales, strict=True):
-        least = ca.fmin(least, ca.fabs(pivot * scale))
-    return least
 
 
 # ---- A, and b less the generalized forces that are given ---------------------------------------------------
@@ -186,21 +108,53 @@ def composite(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
     return congruent(found.w, mw), generalized(found.w, coasting, m, mw, found.g)
 
 
-def generalized(w: Matrix, efforts: Vector, m: Matrix, mw: Matrix, g: Vector) -> Vector:
-    """W^T (efforts + M g), by M g or by (M W)^T g, whichever has fewer products."""
-    moving = [j for j, x in enumerate(g) if not is_zero(x)]
-    if sum(not is_zero(x) for x in m[:, moving].flat) < len(moving) * w.shape[1]:
-        return w.T @ (efforts + m @ g)
-    return w.T @ efforts + mw.T @ g
-
-
-def congruent(w: Matrix, mw: Matrix) -> Matrix:
-    """W^T M W of a symmetric M from W and M W, each entry above the diagonal once."""
-    a = np.zeros((w.shape[1], w.shape[1]), dtype=object)
-    for i in range(w.shape[1]):
-        for j in range(i + 1):
-            a[i, j] = a[j, i] = dot(w[:, i], mw[:, j])
-    return a
-
-
 WAYS = {"unit": unit, "projected": projected, "composite": composite}
+
+
+# ---- the formulation --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Partition(InCoordinates):
+    """Generalized coordinates found by themselves; way: how A and b are worked out, one of `WAYS` or "clusters", None
+    where that is still to be decided."""
+
+    way: str | None = None
+
+    name: ClassVar[str] = "partition"
+    summary: ClassVar[str] = "generalized coordinates found by themselves (Yamane and Nakamura 1999)"
+    paper: ClassVar[str] = (
+        "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of "
+        "human figures, IEEE/RSJ International Conference on Intelligent Robots and Systems (1999) 1108-1114."
+    )
+
+    def __str__(self) -> str:
+        return self.name if self.way is None else f"{self.name} by {TOLD.get(self.way, self.way)}"
+
+    def among(self, others: "tuple[Formulation, ...]") -> str:
+        """With its way where another one was compared."""
+        return str(self) if any(isinstance(each, Partition) for each in others) else self.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the way is still to be decided."""
+        return self.way is None
+
+    def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
+        """By the way that was chosen."""
+        return self.with_coordinates(tree, q, v, tau, self.eliminated(tree, q, v, size))
+
+    def with_coordinates(self, tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction) -> Accelerations:
+        """With W and g found."""
+        if self.way == "clusters":
+            vdot, inertia = clusters.forward(tree, q, v, tau, found, self.chosen.independent)
+        else:
+            vdot, inertia = forward(tree, q, v, tau, found, self.way or "composite")
+        return Accelerations(vdot, inertia, self.fit_of(found), loops=lambda: found.loops.pivots)
+
+    def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
+        """With the coordinates."""
+        return f"{self.summary}, here {', '.join(names[k] for k in self.chosen.independent) or 'none'}"
+
+
+TOLD = {"composite": "composite bodies", "clusters": "clusters"}

@@ -11,6 +11,7 @@ import numpy as np
 from kempe.compiler.count import count
 from kempe.compiler.trace import trace
 from kempe.dynamics import denoc
+from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.equations import Equations
 from kempe.mechanism.mechanism import Mechanism
 from kempe.spatial.quaternions import exponential, to_matrix
@@ -46,11 +47,11 @@ def platform_on_legs(legs: int, bodies: int) -> Mechanism:
 
 def operations(what: str, legs: int, bodies: int) -> int:
     """Of inverse or forward dynamics."""
-    equations = Equations(platform_on_legs(legs, bodies).topology(), (), "denoc")
+    equations = Equations(platform_on_legs(legs, bodies).topology(), (), Denoc())
     tree, sizes = equations.constant_tree, equations.sizes
     algorithm = {"inverse": denoc.inverse, "forward": denoc.forward}[what]
 
     def program(q, v, given):
-        return to_sx(algorithm(tree, from_sx(q), from_sx(v), from_sx(given), equations.legs)[0])
+        return to_sx(algorithm(tree, from_sx(q), from_sx(v), from_sx(given), tree.topology.legs)[0])
 
     return count(trace(program, {"q": sizes["q"], "v": sizes["v"], "given": sizes["tau"]})).total

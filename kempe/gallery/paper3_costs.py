@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from kempe.compiler import clock
 from kempe.compiler.count import Counts, count
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
-from kempe.dynamics.partition import WAYS
+from kempe.dynamics.partition import WAYS, Partition
 from kempe.gallery import paper3_figures as figures
 from kempe.gallery import paper3_growth as growing
 from kempe.gallery import paper3_runs as runs
@@ -88,7 +87,7 @@ def operations(report: Report) -> None:
 
 
 def _program(model: Model, way: str) -> Program:
-    equations = replace(model.chosen, way=way)
+    equations = model.chosen.by(Partition(model.choice, way=way))
     return trace(equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"]))
 
 

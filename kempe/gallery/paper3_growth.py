@@ -65,8 +65,7 @@ class Counted:
 
 def counted(equations: Equations) -> Counted:
     """The way `unit`, by its parts; equations that a choice of coordinates was made for."""
-    choice, tree, size = equations.choice, equations.constant_tree, equations.closure_size
-    assert choice is not None
+    choice, tree, size = equations.coordinates.chosen, equations.constant_tree, equations.closure_size
     rows, dependent, independent = (list(x) for x in (choice.rows, choice.dependent, choice.independent))
     nq, nv, n, m = tree.topology.nq, tree.topology.nv, len(independent), len(rows)
 

@@ -9,6 +9,7 @@ from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics.closed import least_fit, widest
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.multipliers import Multipliers
 from kempe.model.recorder import Recorder
 from kempe.spatial.vectors import from_sx
 
@@ -20,9 +21,9 @@ SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health", "fit")
 def program(equations: Equations, name: str, unused: str = "") -> Program | None:
     """The repeated-block form of forward or inverse dynamics, and of what brings states back onto loops; None where the
     plain form serves better. unused: the name of one more input, of no entries."""
-    if not (repeats(equations) and name in FORMS[equations.formulation]):
+    if not (repeats(equations) and name in equations.used.in_steps):
         return None
-    taken, form = FORMS[equations.formulation][name]
+    taken, form = FORMS[name]
     recorder = Recorder(name)
     given = [recorder.input(n, equations.sizes[n]) for n in taken]
     if unused:
@@ -33,7 +34,8 @@ def program(equations: Equations, name: str, unused: str = "") -> Program | None
 
 
 def _forward(equations: Equations, run: Recorder, q, v, tau):
-    return {"vdot": equations.forward(equations.constant_tree, q, v, tau, run=run)[0]}
+    found = equations.forward(equations.constant_tree, q, v, tau, run=run)
+    return {"vdot": found.vdot} | ({} if found.fit is None else {"fit": found.fit.reshape(())})
 
 
 def _inverse(equations: Equations, run: Recorder, q, v, a):
@@ -42,34 +44,28 @@ def _inverse(equations: Equations, run: Recorder, q, v, a):
 
 def _pivots(equations: Equations, run: Recorder, q):
     rest = np.zeros(equations.sizes["v"])
-    return {"pivots": equations.forward(equations.constant_tree, q, rest, rest, run=run)[1]}
-
-
-def _held(equations: Equations, run: Recorder, q, v, tau):
-    found = equations.multiplied(equations.constant_tree, q, v, tau, run=run)
-    return {"vdot": found.vdot, "fit": found.fit.reshape(())}
+    return {"pivots": equations.forward(equations.constant_tree, q, rest, rest, run=run).inertia}
 
 
 def _multipliers(equations: Equations, run: Recorder, q, v, tau):
-    return {"lam": equations.all_rows(equations.multiplied(equations.constant_tree, q, v, tau, run=run).lam)}
+    used = equations.used
+    assert isinstance(used, Multipliers)
+    lam = equations.forward(equations.constant_tree, q, v, tau, run=run).lam
+    return {"lam": used.all_rows(lam, equations.sizes["lam"])}
 
 
 def _project(equations: Equations, run: Recorder, q, v):
-    found = equations.project(equations.constant_tree, q, v, run=run)
+    found = equations.used.project(equations.constant_tree, q, v, equations.closure_size, run)
     return dict(zip(("q_out", "v_out", "left"), (*found[:2], np.array(found[2], dtype=object)), strict=True))
 
 
-TREES = {
+FORMS = {
     "forward_dynamics": (("q", "v", "tau"), _forward),
     "generalized_forces": (("q", "v", "a"), _inverse),
     "pivots": (("q",), _pivots),
-}
-LOOPS = {
-    "forward_dynamics": (("q", "v", "tau"), _held),
     "row_multipliers": (("q", "v", "tau"), _multipliers),
     "project": (("q", "v"), _project),
 }
-FORMS = {"udu": TREES, "sslm": LOOPS}
 
 
 def system(equations: Equations, efforts: Program, watch: Program | None, finish: Program) -> Program:
@@ -83,13 +79,10 @@ def system(equations: Equations, efforts: Program, watch: Program | None, finish
     inputs = {port.name: run.input(port.name, port.shape) for port in efforts.inputs}
     tau, rates, applied, stops = run.call(efforts, *inputs.values())
     q, v = inputs["q"], inputs["v"]
-    if watch is None:
-        vdot, pivots = equations.forward(equations.constant_tree, q, v, tau, run=run)
-    else:
-        found = equations.multiplied(equations.constant_tree, q, v, tau, run=run)
-        vdot, pivots = found.vdot, np.concatenate([run.call(watch, q)[0], found.inertia])
+    found = equations.forward(equations.constant_tree, q, v, tau, run=run)
+    pivots = found.inertia if watch is None else np.concatenate([run.call(watch, q)[0], found.inertia])
     qdot, health, fit = run.call(finish, q, v, pivots, inputs["c"])
-    for name, values in zip(SYSTEM_OUTPUTS, (qdot, vdot, rates, applied, stops, health, fit), strict=True):
+    for name, values in zip(SYSTEM_OUTPUTS, (qdot, found.vdot, rates, applied, stops, health, fit), strict=True):
         run.output(name, values)
     return run.program()
 
@@ -101,7 +94,8 @@ def driven(equations: Equations, fitness: Program, residual: Program, slip: Prog
     q, v, u = (run.input(name, equations.sizes[name]) for name in ("q", "v", "u"))
     tau = np.zeros(nv, dtype=object)
     tau[list(equations.topology.driven)] = u
-    found = equations.multiplied(equations.constant_tree, q, v, tau, run=run)
+    found = equations.forward(equations.constant_tree, q, v, tau, run=run)
+    assert found.fit is not None
     gaps = run.call(residual, q)[0], run.call(slip, q, v)[0]
     fits = np.concatenate([found.fit.ravel(), run.call(fitness, q)[0].ravel()])
     shapes = {"vdot": nv, "fits": 2, "phi": gaps[0].size, "slip": gaps[1].size, "v": nv}
@@ -123,4 +117,4 @@ def repeats(equations: Equations) -> bool:
     long = len(tree.links) >= (MANY if equations.topology.loops else LONG)
     plain = not (tree.loads or equations.parameters or any(link.beam for link in tree.links))
     plain = plain and not (equations.topology.couplings or equations.topology.sprung)
-    return long and plain and equations.formulation in FORMS
+    return long and plain and equations.formulation is not None and bool(equations.formulation.in_steps)

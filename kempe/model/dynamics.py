@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from kempe.dynamics.closed import FIT, OPEN
+from kempe.dynamics.denoc import Denoc
 from kempe.errors import Singular, StateError
 from kempe.kinds import checked, short
 from kempe.model.inputs import all_finite, look, real
@@ -16,7 +17,7 @@ from kempe.model.loops import Loops
 from kempe.model.state import State, by_name
 
 if TYPE_CHECKING:
-    from kempe.analyze.denoc import Denoc
+    from kempe.analyze.denoc import Matrices
     from kempe.analyze.equilibrium import Equilibrium
     from kempe.analyze.linearize import Linearization, Mode
     from kempe.analyze.parallel import Parallel
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kempe.analyze.supports import Support
     from kempe.control.motion import Motion
     from kempe.dynamics.choose import Decision
-    from kempe.dynamics.partition import Choice
+    from kempe.dynamics.generalized import Choice
     from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.tuning import Tuning
@@ -56,13 +57,13 @@ class Dynamics(Loops, ABC):
     def leg_scales(self) -> tuple[float, ...]:
         """What makes each number that `denoc` divides by one of order one; none for other formulations. Raises where
         legs or platform can move by themselves everywhere."""
-        if self.equations.formulation != "denoc":  # type: ignore[attr-defined]
+        if not isinstance(self.equations.formulation, Denoc):  # type: ignore[attr-defined]
             return ()
         from kempe.analyze.legs import leg_scales
 
         return leg_scales(self)  # type: ignore[arg-type]
 
-    def denoc(self, q) -> "Denoc":
+    def denoc(self, q) -> "Matrices":
         """The decoupled natural orthogonal complement of a closed state (paper 1, eqs. 15-17), to look at: N_l, N_c,
         N_d, the twists of all bodies of all legs per unit of the actuated rates. Of a model compiled with `denoc`."""
         from kempe.analyze.denoc import matrices

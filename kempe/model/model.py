@@ -17,8 +17,9 @@ from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
 from kempe.dynamics.choose import Candidate
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.function import Function
-from kempe.dynamics.multipliers import WAYS
+from kempe.dynamics.partition import Partition
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.kinds import checked, short, text
 from kempe.mechanism.bodies import Body, Marker
@@ -27,7 +28,7 @@ from kempe.model import blocks, loop_blocks
 from kempe.model.dynamics import Dynamics
 from kempe.model.state import State
 from kempe.model.structures import Structures, switched_on
-from kempe.model.why import PAPERS, why
+from kempe.model.why import why
 
 if TYPE_CHECKING:
     from kempe.results.trajectory import Trajectory
@@ -63,7 +64,7 @@ class Model(Dynamics):
     @property
     def formulation(self) -> str:
         """The equations in use, found out when first asked for where `auto` was given."""
-        return self.chosen.formulation
+        return self.chosen.used.name
 
     @cached_property
     def why(self) -> str:
@@ -77,7 +78,7 @@ class Model(Dynamics):
 
     def cite(self) -> str:
         """The papers behind the equations in use."""
-        return PAPERS[self.formulation]
+        return self.chosen.used.paper
 
     # ---- structures ------------------------------------------------------------------------------------
 
@@ -121,8 +122,7 @@ class Model(Dynamics):
 
     def _by(self, candidate: Candidate) -> Equations:
         """The equations by another formulation, of the same tree in the same coordinates."""
-        by = {"formulation": candidate.formulation, "way": candidate.way}
-        return replace(self.equations, choice=self.choice, scales=self.leg_scales, **by)
+        return self.equations.by(candidate.formulation.using(self.choice, self.leg_scales))
 
     @cached_property
     def exact(self) -> "Model":
@@ -132,7 +132,7 @@ class Model(Dynamics):
             return self
         closed = replace(self.topology, loops=held, held=(), couplings=sprung, sprung=(), springs=())
         known = tuple(path for path in self.p_names if path in closed.parameters)
-        return Model(replace(self.equations, topology=closed, parameters=known, formulation="partition"), self._source)
+        return Model(replace(self.equations, topology=closed, parameters=known, formulation=Partition()), self._source)
 
     def exact_p(self, p) -> np.ndarray | None:
         """Of parameters, those that `exact` takes too."""
@@ -143,9 +143,7 @@ class Model(Dynamics):
     @property
     def pivot_count(self) -> int:
         """How many numbers forward dynamics divides by, of loops and of inertia."""
-        if self.formulation == "denoc":
-            return len(self.leg_scales) + self.nu
-        return self.nv + (self.nv - self.dof if self.formulation in WAYS else 0)
+        return sum(self.chosen.used.pivot_counts(self.nv, self.dof))
 
     @checked(StateError)
     def program(self, name: str) -> Program:
@@ -326,7 +324,8 @@ class Model(Dynamics):
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
-        said = self.formulation if "chosen" in vars(self) else self.equations.formulation  # found out by those who ask
+        equations = self.chosen if "chosen" in vars(self) else self.equations  # found out by those who ask
+        said = equations.formulation.name if equations.formulation is not None else "auto"
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {said})"
 
 
@@ -350,7 +349,7 @@ def _traced(equations: Equations, name: str, described: Function) -> Program:
     return trace(function, outputs=shapes)
 
 
-def _again(equations: Equations, source: Mechanism, asked: str) -> Model:
+def _again(equations: Equations, source: Mechanism, asked: Formulation | None) -> Model:
     """A model as it was, with nothing compiled."""
     model = Model(equations, source)
     model.compiled["structures"] = Structures(asked, {frozenset(equations.topology.on): model})

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kempe.dynamics.equations import CLOSED, OPEN
+from kempe.dynamics.denoc import Denoc
+from kempe.dynamics.formulation import Formulation
+from kempe.dynamics.formulations import suited
+from kempe.dynamics.masked import Masked
 from kempe.errors import StateError
 from kempe.kinds import short
 from kempe.topology.tree import Topology
@@ -15,20 +18,14 @@ if TYPE_CHECKING:
 On = frozenset[str]  # switchable joints that are on
 
 
-def fit_for(found: Topology, asked: str) -> str:
-    """The formulation that was asked for where it suits what is on; else `udu` of a tree, and whichever turns out best
-    with loops."""
-    if asked == "springs" or asked in (CLOSED if found.constrained else OPEN):
-        return asked
-    return "auto" if found.constrained else "udu"
-
-
 @dataclass(eq=False)
 class Structures:
-    """All models of a mechanism that have been asked for, by what is on in them; `asked`: the formulation; `masked`:
-    those that are all structures in one, by the freedoms that have locks."""
+    """All models of a mechanism that have been asked for, by what is on in them.
 
-    asked: str
+    asked: the formulation, None for any; masked: those that are all structures in one, by the freedoms that have locks.
+    """
+
+    asked: Formulation | None
     models: "dict[On, Model]"
     masked: "dict[tuple[int, ...], Model]" = field(default_factory=dict)
 
@@ -36,8 +33,8 @@ class Structures:
         """The one with these joints on, made of another where there is none yet."""
         if on not in self.models:
             found = base.topology.switched(on)
-            asked = "auto" if self.asked == "denoc" else self.asked  # its legs are those of the first structure
-            made = base.with_equations(replace(base.equations, topology=found, formulation=fit_for(found, asked)))
+            asked = None if isinstance(self.asked, Denoc) else self.asked  # its legs are those of the first structure
+            made = base.with_equations(replace(base.equations, topology=found, formulation=suited(asked, found)))
             made.compiled["structures"] = self
             self.models[on] = made
         return self.models[on]
@@ -54,8 +51,7 @@ class Structures:
                 base.equations,
                 topology=found,
                 parameters=(*base.equations.parameters, *found.masks),
-                formulation="masked",
-                choice=None,
+                formulation=Masked(),
             )
             self.masked[locks] = base.with_equations(equations)
         return self.masked[locks]

@@ -84,7 +84,7 @@ def about(run: Trajectory) -> dict[str, Any]:
         "version": VERSION,
         "mechanism": text(mechanism),
         "warnings": [str(finding) for finding in mechanism.check().warnings],
-        "formulation": run.model.structures.asked,
+        "formulation": asked.name if (asked := run.model.structures.asked) else "auto",
         "on": list(run.model.topology.on),
         "cut": [loop.joint.name for loop in run.model.topology.closures if loop.asked],
         "springs": dict(run.model.topology.springs),

@@ -18,8 +18,8 @@ import numpy as np
 
 from kempe.analyze.choosing import choose_at, fitness, pivots_at
 from kempe.dynamics import denoc, loops
+from kempe.dynamics.generalized import Choice
 from kempe.dynamics.kinematics import frames
-from kempe.dynamics.partition import Choice
 from kempe.errors import Singular, StateError
 from kempe.model.model import Model
 from kempe.simulate.events import Event
@@ -92,7 +92,7 @@ def _expression(model: Model, choice: Choice, side: int) -> Callable:
         signed = ca.SX(side)
         for pivot in Elimination(rows[np.ix_(choice.rows, choice.dependent)]).pivots:
             signed = signed * pivot
-        fit = denoc.fitness(denoc.posture(tree, at, None, equations.legs), model.leg_scales)
+        fit = denoc.fitness(denoc.posture(tree, at, None, model.topology.legs), model.leg_scales)
         return ca.if_else(signed > 0, fit, -fit) - LEAST
 
     return expression

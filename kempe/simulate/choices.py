@@ -15,7 +15,7 @@ import numpy as np
 from kempe.analyze.atlas import NARROW, coordinates, enough
 from kempe.analyze.choosing import best_at, pivots_at
 from kempe.analyze.freedom import freedom_beside
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
 from kempe.model.model import Model
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine

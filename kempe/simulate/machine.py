@@ -39,7 +39,7 @@ def _constants(model: Model) -> tuple[int, tuple[int, ...]]:
     if "constants" not in model.compiled:
         kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
         quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
-        loops = 0 if model.formulation == "masked" else model.equations.sizes["lam"]
+        loops = 0 if model.topology.is_masked else model.equations.sizes["lam"]
         model.compiled["constants"] = loops, quaternions
     return model.compiled["constants"]
 

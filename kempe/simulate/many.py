@@ -14,7 +14,7 @@ from kempe.analyze.atlas import NARROW, atlas, coordinates, enough, fittest
 from kempe.analyze.choosing import best_at
 from kempe.analyze.freedom import freedom_beside
 from kempe.compiler.kernel import Kernel
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
 from kempe.model.model import Model
 from kempe.simulate.pivoted import Pivoted
 from kempe.simulate.scales import scales

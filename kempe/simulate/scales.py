@@ -1,7 +1,5 @@
 """Scales: the sizes that pivots are measured by, fixed before a run, since the entries may all vanish together."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from kempe.analyze.assembly import CLOSED, NEARLY
@@ -12,8 +10,8 @@ from kempe.analyze.kinematics import settle
 from kempe.arithmetic.least import factors, solve
 from kempe.arithmetic.singular import eigh
 from kempe.arithmetic.sums import dot, norm, times
-from kempe.dynamics.multipliers import WAYS
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
+from kempe.dynamics.trees import Udu
 from kempe.model.model import Model
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
@@ -42,8 +40,8 @@ def scales(
         if _reduced_inertias(model):  # else it is that of q
             known[choice] = own
     rows = np.ones(model.nv - model.dof)
-    if choice is not None and model.formulation == "denoc":
-        rows = np.array(model.leg_scales)
+    if choice is not None and (fixed := model.chosen.used.pivot_scales):
+        rows = np.array(fixed)
     elif choice is not None:
         if pivots is None:
             pivots = np.ones(len(rows)) if q is None else pivots_at(model, choice, q, p if model.p_names else None)
@@ -74,7 +72,7 @@ def _tree_scales(model: Model, p: np.ndarray) -> np.ndarray:
         known.clear()  # those of the last parameters only
         parameters, samples = p if model.p_names else None, _samples(model)
         own = _largest(model.pivots(samples, p=parameters))
-        recursive = own if model.formulation == "udu" else _largest(_recursive(model).pivots(samples, p=parameters))
+        recursive = own if model.chosen.used.recursive else _largest(_recursive(model).pivots(samples, p=parameters))
         # Against a stop, with everything nearer to the ground held: the pivot of the UDU^T factorization.
         known[p.tobytes()] = np.concatenate([1.0 / own, recursive[model.limited]])
     return known[p.tobytes()]
@@ -82,7 +80,7 @@ def _tree_scales(model: Model, p: np.ndarray) -> np.ndarray:
 
 def _recursive(model: Model) -> Model:
     if "recursive" not in model.compiled:
-        model.compiled["recursive"] = Model(replace(model.equations, formulation="udu"), model.mechanism)
+        model.compiled["recursive"] = Model(model.equations.by(Udu()), model.mechanism)
     return model.compiled["recursive"]
 
 
@@ -131,12 +129,13 @@ def _reduced_inertia(model: Model, q: np.ndarray, p: np.ndarray | None) -> tuple
 
 def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
     """The usual sizes of what the equations of motion divide by, beside the loops' own."""
-    rows = model.nv - model.dof
+    used = model.chosen.used
+    rows, inertias = used.pivot_counts(model.nv, model.dof)
     if choice is None:
-        return np.ones(model.pivot_count - rows)
-    if model.formulation == "sslm":  # its pivots are those of the tree alone
+        return np.ones(model.pivot_count - (model.nv - model.dof))
+    if used.recursive:  # its pivots are those of the tree alone
         return _largest(_recursive(model).pivots(scales_of(model).samples))
-    if model.formulation in WAYS:
+    if inertias == model.nv:
         # One by one: so few states are not worth compiling vector code for.
         return _largest(np.array([model.pivots(q)[rows:] for q in scales_of(model).samples]))
     return _typical(model, choice, q)

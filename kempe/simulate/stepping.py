@@ -17,7 +17,7 @@ they lost half of that. Where it is not, or no steps are left to be taken, the s
 where it needs other coordinates, and the others go on.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import casadi as ca
@@ -29,10 +29,10 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
-from kempe.dynamics import loops, partition
+from kempe.dynamics import loops
 from kempe.dynamics.equations import Equations
-from kempe.dynamics.kinematics import rates
-from kempe.dynamics.partition import Choice, normalized
+from kempe.dynamics.generalized import METRE, Choice, fitness, project, reduce
+from kempe.dynamics.kinematics import normalized, rates
 from kempe.model import blocks
 from kempe.model.model import Model
 from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
@@ -67,7 +67,7 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
     key = setting, choice, method.name, h, settled
     if key in known:
         return known[key]
-    equations = replace(model.chosen, choice=choice, scales=model.leg_scales)
+    equations = model.chosen.using(choice, model.leg_scales)
     if choice is None or blocks.repeats(equations):
         found = Step(Iteration(_program(_whole(model, setting, choice), method, h)), None, None)
     else:
@@ -111,8 +111,8 @@ def fits_program(model: Model, choices: tuple[Choice, ...]) -> Program:
     def fits(q, p):
         tree, found = model.equations.tree(from_sx(p)), []
         for choice in choices:
-            by = partition.reduce(tree, from_sx(q), None, model.equations.closure_size, choice)
-            found.append(partition.fitness(choice, by.loops.pivots))
+            by = reduce(tree, from_sx(q), None, model.equations.closure_size, choice)
+            found.append(fitness(choice, by.loops.pivots))
         return {"fits": ca.vertcat(*found)}
 
     return recalled(
@@ -232,32 +232,32 @@ def _moved(composer: Composer, start: Slots, slopes: list[Slots], weights) -> Sl
 
 
 def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool) -> _Parts:
-    choice = equations.choice
-    assert choice is not None
+    used, size = equations.coordinates, equations.closure_size
+    choice = used.chosen
     rows, dependent, independent = (list(x) for x in (choice.rows, choice.dependent, choice.independent))
     efforts, shapes = efforts_of(model, setting), system_shapes(model, setting)
     shapes = {"y" if name == "v" else name: len(independent) if name == "v" else shapes[name] for name in shapes}
 
     def slope(t, q, y, z, w, p, c):
         tree, q_ = equations.tree(from_sx(p)), from_sx(q)
-        found = equations.eliminated(tree, q_)
+        found = used.eliminated(tree, q_, None, size)
         v = found.w @ from_sx(y)
         given = efforts(t, q, to_sx(v), z, w, p, c)
-        vdot, pivots = equations.forward(tree, q_, v, from_sx(given["tau"]))
+        moved = equations.forward(tree, q_, v, from_sx(given["tau"]))
         step = np.zeros(model.nv, dtype=object)
-        step[dependent] = -found.loops.solve(loops.phi(tree, q_, partition.METRE)[rows])
+        step[dependent] = -found.loops.solve(loops.phi(tree, q_, METRE)[rows])
         return {
             "qdot": to_sx(rates(tree, q_, v)),
-            "ydot": to_sx(vdot[independent]),
+            "ydot": to_sx(moved.vdot[independent]),
             "zdot": given["zdot"],
-            "fit": _signed_fitness(equations, found.loops.pivots, pivots),
+            "fit": used.signed_fit(found, moved.pivots),
             "correction": to_sx(rates(tree, q_, step)),
-            "gap": largest(loops.phi(tree, q_, equations.closure_size)),
+            "gap": largest(loops.phi(tree, q_, size)),
         }
 
     def moving(q, y, p):
         tree, q_ = equations.tree(from_sx(p)), from_sx(q)
-        return {"qdot": to_sx(rates(tree, q_, equations.eliminated(tree, q_).w @ from_sx(y)))}
+        return {"qdot": to_sx(rates(tree, q_, used.eliminated(tree, q_, None, size).w @ from_sx(y)))}
 
     def settle(q, y, p):
         closed, _, left = _closed(model, equations, q, y, p)
@@ -277,36 +277,21 @@ def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool
     )
 
 
-def _signed_fitness(equations: Equations, pivots, own) -> ca.SX:
-    """The least pivot of the loops beside its scale, with the sign of their product: it changes where one of them
-    passes zero, though no stage may be near."""
-    assert equations.choice is not None
-    least, turned = partition.fitness(equations.choice, pivots), ca.SX(1.0)
-    for pivot in pivots:
-        turned = turned * pivot
-    if equations.formulation == "denoc":  # what it divides by are squares
-        for pivot, scale in zip(own, equations.scales, strict=False):
-            least = ca.fmin(least, ca.sqrt(ca.fmax(pivot * scale, 0.0)))
-    return ca.if_else(turned < 0, -least, least)
-
-
 def _closed(model: Model, equations: Equations, q, y, p):
     """q and v on the loops, and the largest residual left."""
-    assert equations.choice is not None
+    choice = equations.coordinates.chosen
     v = np.zeros(model.nv, dtype=object)
-    v[list(equations.choice.independent)] = from_sx(y)
-    return partition.project(equations.tree(from_sx(p)), from_sx(q), v, equations.closure_size, equations.choice)
+    v[list(choice.independent)] = from_sx(y)
+    return project(equations.tree(from_sx(p)), from_sx(q), v, equations.closure_size, choice)
 
 
 def _finish(model: Model, equations: Equations) -> Program:
-    assert equations.choice is not None
-
     def finish(q, y, p):
         closed, moving, left = _closed(model, equations, q, y, p)
         opened = largest(loops.phi(equations.tree(from_sx(p)), from_sx(q), equations.closure_size))
         return {"q": to_sx(closed), "v": to_sx(moving), "left": left, "opened": opened}
 
-    shapes = {"q": model.nq, "y": len(equations.choice.independent), "p": len(model.p)}
+    shapes = {"q": model.nq, "y": len(equations.coordinates.chosen.independent), "p": len(model.p)}
     return trace(finish, shapes, {"left": (), "opened": ()}, name="finish")
 
 

@@ -35,14 +35,14 @@ def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tup
     """What a stretch begins with, and its scales."""
     if choices is not None:
         return choices.first(q, p)
-    if model.formulation == "denoc":
+    if model.topology.constrained and not model.chosen.used.chooses:
         return actuated.first(model, plan.setting, plan.crossing, q, p)
     return system(model, plan.setting), scales(model, p)
 
 
 def choices_of(model: Model, plan: Plan) -> Choices | None:
     """Of generalized coordinates, where a model has them to choose."""
-    if not model.topology.constrained or model.formulation == "denoc":
+    if not (model.topology.constrained and model.chosen.used.chooses):
         return None
     return Choices(model, plan.setting, plan.crossing)
 
@@ -66,7 +66,7 @@ class Stretch:
             begin.y[: model.nq + model.nv] = closed
         self.events, watch = structure.events, structure.guard
         method, drive = plan.method, plan.drive
-        if model.formulation == "denoc":
+        if loops and self.choices is None:
             end = actuated.end_of(model, compiled.choice, q, begin.p)
             assert end is not None  # it is not singular where it begins
             self.events = (*self.events, end)

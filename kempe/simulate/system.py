@@ -13,8 +13,8 @@ from kempe.compiler.trace import trace
 from kempe.control.laws import CompiledLaw, Symbols
 from kempe.dynamics import loops, masked
 from kempe.dynamics.equations import Equations
-from kempe.dynamics.kinematics import frames, rates
-from kempe.dynamics.partition import Choice, normalized
+from kempe.dynamics.generalized import Choice
+from kempe.dynamics.kinematics import frames, normalized, rates
 from kempe.dynamics.recursions import crba
 from kempe.dynamics.tree import Tree
 from kempe.model import blocks
@@ -67,7 +67,7 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
         curved, numeric = model.nq != model.nv, model.topology.constrained and choice is None
-        equations = replace(model.chosen, choice=choice, pull=setting.pull, scales=model.leg_scales)
+        equations = model.chosen.using(choice, model.leg_scales, setting.pull)
         kept = (choice is not None or model.topology.is_masked) and setting.projected
         closing = equations if kept else None
         main = recalled(
@@ -137,7 +137,8 @@ def efforts_of(model: Model, setting: Setting):
 
 def _program(model: Model, equations: Equations, setting: Setting) -> Program:
     shapes, efforts = system_shapes(model, setting), efforts_of(model, setting)
-    rows = equations.loop_pivots
+    used = equations.used
+    rows = used.pivot_counts(model.nv, model.dof)[0]
 
     def finish(q, v, pivots, c, p=None):
         """dq/dt, how far the inertia matrix is from singular, and how well generalized coordinates fit."""
@@ -146,7 +147,7 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
             fit = ca.fmin(fit, pivots[k] * c[k])
         for k in range(rows, model.pivot_count):
             health = ca.fmin(health, pivots[k] * c[k])
-        if model.formulation == "denoc":  # what it divides by are squares
+        if used.squares:
             fit = ca.sqrt(ca.fmax(fit, 0.0))
         return {"qdot": _rates(model, q, v, ca.SX(0, 1) if p is None else p), "health": health, "fit": fit}
 
@@ -155,12 +156,13 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
         tree = equations.tree(from_sx(p))
         if model.topology.locks:
             given |= {"stops": _locked(model, tree, q, v, given["tau"])}
-        vdot, pivots = map(to_sx, equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"])))
-        found = {**given, **finish(q, v, pivots, c, p), "vdot": vdot}
+        moved = equations.forward(tree, from_sx(q), from_sx(v), from_sx(given["tau"]))
+        found = {**given, **finish(q, v, to_sx(moved.pivots), c, p), "vdot": to_sx(moved.vdot)}
         return {name: found[name] for name in blocks.SYSTEM_OUTPUTS}
 
     def watch(q):
-        return {"pivots": to_sx(equations.eliminated(equations.constant_tree, from_sx(q)).loops.pivots)}
+        found = equations.coordinates.eliminated(equations.constant_tree, from_sx(q), None, equations.closure_size)
+        return {"pivots": to_sx(found.loops.pivots)}
 
     if not blocks.repeats(equations):
         return trace(whole, shapes, {"health": (), "fit": ()}, name="system")
@@ -280,7 +282,7 @@ def _projection(model: Model, closing: Equations | None) -> Program:
         tree = model.equations.tree(from_sx(p))
         if closing is None:
             return {"q_out": to_sx(normalized(tree, from_sx(q))), "v_out": v, "left": ca.SX(0.0)}
-        found = closing.project(tree, from_sx(q), from_sx(v))
+        found = closing.used.project(tree, from_sx(q), from_sx(v), closing.closure_size)
         return {"q_out": to_sx(found[0]), "v_out": to_sx(found[1]), "left": found[2]}
 
     repeated = None if closing is None else blocks.program(closing, "project", unused="p")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.couplings import Coupling
@@ -16,6 +17,9 @@ from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, together, work
 from kempe.topology.paths import lock_paths, spring_paths
 from kempe.topology.subsystems import Subsystems, subsystems
+
+if TYPE_CHECKING:
+    from kempe.topology.legs import Legs
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +186,13 @@ class Topology:
     def subsystems(self) -> Subsystems:
         """What the tree falls into without the ground, and how loops pass through that."""
         return subsystems(self)
+
+    @cached_property
+    def legs(self) -> "Legs":
+        """The mechanism as a platform on legs, for `denoc`; raises where it is none."""
+        from kempe.topology.legs import legs
+
+        return legs(self)
 
     @cached_property
     def small_cuts(self) -> tuple[str, ...]:

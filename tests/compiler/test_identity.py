@@ -15,8 +15,9 @@ import pytest
 
 import kempe as kp
 from kempe.compiler.identity import identity
+from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.equations import Equations
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.joints import Fixed, Revolute
 from kempe.mechanism.mechanism import Mechanism
@@ -44,7 +45,7 @@ def everything() -> Equations:
     m.spring("spring", m.ground.at(1, 2, 3), beam.at(0.5, 0.1), stiffness=7.0, damping=0.5, length=0.4)
     m.wrench("push", plate.at(0.2, 0.1), force=(1, -2, 0.5), moment=(0.1, 0.4, -0.2))
     choice = Choice((0, 1), (1, 2), (0, 3), (0.5, 0.25))
-    return Equations(topology(m), ("crank.mass", "B.rest"), "partition", choice, pull=0.5, scales=(1.0, 2.0))
+    return Equations(topology(m), ("crank.mass", "B.rest"), Denoc(choice, pull=0.5, scales=(1.0, 2.0)))
 
 
 def test_whatever_is_changed_changes_the_digest():

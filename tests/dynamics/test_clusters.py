@@ -1,7 +1,5 @@
 """Clusters of loops: how joints fall into them, and their recursion against partition, a dense solve and counts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -10,6 +8,9 @@ from hypothesis import strategies as st
 from benchmarks.counts import arm_of_four_bars
 from kempe.compiler.count import count
 from kempe.compiler.trace import trace
+from kempe.dynamics.generalized import InCoordinates
+from kempe.dynamics.multipliers import Sslm
+from kempe.dynamics.partition import Partition
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
@@ -24,8 +25,11 @@ from tests.dynamics.test_random_closed import loaded, on_numbers
 many = settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
 
 
+CLUSTERS = Partition(way="clusters")
+
+
 def clustered(model: Model, pull: float = 0.0) -> Direct:
-    return beside(model, way="clusters", pull=pull)
+    return beside(model, Partition(way="clusters", pull=pull))
 
 
 def named(topology: Topology) -> list[tuple[str, str, ...]]:
@@ -106,8 +110,8 @@ def test_four_bars_one_on_the_other():
     assert len(clusters(m.topology())) == 4
     wanted = model.call("forward_dynamics", q, v, tau)[0]
     assert apart(clustered(model).call("forward_dynamics", q, v, tau)[0], wanted) < 1e-11
-    pulled = replace(model.chosen, pull=15.0)
-    wanted = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v + 0.1, tau)[0]])
+    pulled = model.chosen.using(model.choice, pull=15.0)
+    wanted = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v + 0.1, tau).vdot])
     found = clustered(model, pull=15.0).call("forward_dynamics", q, v + 0.1, tau)[0]
     assert apart(found, wanted) < 1e-11
 
@@ -115,24 +119,22 @@ def test_four_bars_one_on_the_other():
 # ---- what they cost ---------------------------------------------------------------------------------------
 
 
-def total(model: Model, **other: str) -> int:
+def total(model: Model, formulation: InCoordinates) -> int:
     """Operations of forward dynamics, by another formulation or way."""
-    equations = replace(model.chosen, **other)
+    equations = model.equations.by(formulation.using(model.choice))
     return count(trace(equations.casadi("forward_dynamics", equations.functions()["forward_dynamics"]))).total
 
 
 @pytest.mark.parametrize("name", ["four-bar", "3-rrr", "carpet-scraper", "stewart"])
 def test_one_cluster_is_the_program_of_partition(name):
-    assert total(model_of(name), way="clusters") == total(model_of(name))
+    assert total(model_of(name), CLUSTERS) == total(model_of(name), Partition())
 
 
 def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
     sizes = (4, 5, 6, 10)
     models = [arm_of_four_bars(n).compile() for n in sizes]
-    clustered = [total(model, way="clusters") for model in models]
-    partition, sslm = (
-        [total(model, **other) for model in models[:3]] for other in ({"way": "composite"}, {"formulation": "sslm"})
-    )
+    clustered = [total(model, CLUSTERS) for model in models]
+    partition, sslm = ([total(model, other) for model in models[:3]] for other in (Partition(way="composite"), Sslm()))
     # One more takes a few operations more or fewer by the joint, shoulder or wrist, that is its coordinate.
     each = np.diff(clustered) / np.diff(sizes)
     assert np.ptp(each) < 0.02 * each.min()

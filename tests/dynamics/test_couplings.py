@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import kempe as kp
 from kempe.analyze.mobility import constraints, gruebler, middles
+from kempe.dynamics.multipliers import Slm, Sslm
+from kempe.dynamics.partition import Partition
 from kempe.errors import MechanismError, NotClosed, StateError
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.joints import Free, Spherical
@@ -173,7 +175,7 @@ def test_a_loop_and_a_coupling_together(formulation):
 def test_clusters_take_coupled_joints_together():
     model = compiled()
     state = start(model)
-    found = beside(model, way="clusters").forward_dynamics(state.q, state.v, {"A": 0.7})
+    found = beside(model, Partition(way="clusters")).forward_dynamics(state.q, state.v, {"A": 0.7})
     np.testing.assert_allclose(found, model.forward_dynamics(state.q, state.v, {"A": 0.7}), rtol=1e-11)
 
 
@@ -285,8 +287,8 @@ def test_many_mechanisms_with_couplings_on_numbers(closed, seed):
     check_single_bodies(model.dof, model, state, seed)
     check_dense_solve(model, state, seed)
     wanted, scale = model.forward_dynamics(state.q, state.v, efforts(model, seed)), 1.0
-    for formulation in ("sslm", "slm"):
-        other = beside(model, formulation=formulation)
+    for formulation in (Sslm(), Slm()):
+        other = beside(model, formulation)
         found = other.forward_dynamics(state.q, state.v, efforts(model, seed))
         scale = max(1.0, np.abs(wanted).max())
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7 * scale)

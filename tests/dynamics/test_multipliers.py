@@ -1,6 +1,5 @@
 """Multipliers, by the whole system and by subsystems: against partition, a dense solve, reactions and each other."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,8 +13,10 @@ from kempe.compiler.interpret import interpret
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.dynamics import recursions
+from kempe.dynamics.generalized import InCoordinates
 from kempe.dynamics.held import Held, cuts_of, placed
-from kempe.dynamics.multipliers import WAYS
+from kempe.dynamics.multipliers import Augmented, Slm, Sslm
+from kempe.dynamics.partition import Partition
 from kempe.dynamics.recursions import inline
 from kempe.errors import MechanismError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
@@ -29,6 +30,7 @@ from tests.closed import Closed, mechanisms
 from tests.direct import Direct
 from tests.dynamics.test_random_closed import loaded, on_numbers
 
+WAYS = Augmented(), Slm(), Sslm()
 CLOSED = [name for name, entry in ENTRIES.items() if entry.build().topology().loops]
 many = settings(max_examples=15, phases=[Phase.explicit, Phase.generate])
 
@@ -38,9 +40,9 @@ def model_of(name: str) -> Model:
     return ENTRIES[name].build().compile("partition")
 
 
-def by(model: Model, way: str) -> Direct:
+def by(model: Model, way: InCoordinates) -> Direct:
     """The same mechanism by another formulation, on numbers, rows chosen as before."""
-    found = Direct(replace(model.equations, formulation=way), model.mechanism)
+    found = Direct(model.equations.by(way), model.mechanism)
     found.__dict__["choice"] = model.choice
     return found
 
@@ -101,7 +103,7 @@ def test_random_mechanisms_with_several_loops(closed: Closed, seed: int):
 
 def in_blocks(model: Model, name: str) -> Program:
     """A function by subsystems, as repeated blocks however small the mechanism is."""
-    equations = replace(model.equations, formulation="sslm", choice=model.choice)
+    equations = model.equations.by(Sslm(model.choice))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "MANY", 0)
         program = blocks.program(equations, name)
@@ -117,11 +119,11 @@ def test_repeated_blocks_give_the_same(name):
     program = in_blocks(model, "forward_dynamics")
     assert len(program.blocks) > 5
     vdot, fit = interpret(program, q, v, tau)
-    wanted = by(model, "sslm").call("forward_dynamics", q, v, tau)
+    wanted = by(model, Sslm()).call("forward_dynamics", q, v, tau)
     assert apart(vdot, wanted[0]) < 1e-12 / fit**2
     assert fit == pytest.approx(wanted[1], rel=1e-6)
     (lam,) = interpret(in_blocks(model, "row_multipliers"), q, v, tau)
-    assert apart(lam, by(model, "sslm").call("row_multipliers", q, v, tau)) < 1e-12 / fit**2
+    assert apart(lam, by(model, Sslm()).call("row_multipliers", q, v, tau)) < 1e-12 / fit**2
 
 
 @settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
@@ -130,7 +132,7 @@ def test_repeated_blocks_of_random_mechanisms(closed: Closed, seed: int):
     model = on_numbers(closed)
     q, v, tau = closed_motion(closed, model, seed)
     vdot, fit = interpret(in_blocks(model, "forward_dynamics"), q, v, tau)
-    wanted = by(model, "sslm").call("forward_dynamics", q, v, tau)
+    wanted = by(model, Sslm()).call("forward_dynamics", q, v, tau)
     assert apart(vdot, wanted[0]) < 1e-12 / min(1.0, float(fit)) ** 2
 
 
@@ -146,7 +148,7 @@ def test_multipliers_are_the_reactions_of_the_joints_that_were_cut():
     model = model_of("stewart")
     q, v, _ = moving(model, 1)
     tau = np.linspace(-3.0, 4.0, model.nu)
-    lam, at = by(model, "sslm").call("row_multipliers", q, v, model.spread(tau)), 0
+    lam, at = by(model, Sslm()).call("row_multipliers", q, v, model.spread(tau)), 0
     reactions = model.reactions(q, v, tau)
     for loop in model.topology.loops:
         count = 6 - len(loop.joint.type.v_names)
@@ -190,7 +192,7 @@ def test_operations_grow_with_the_number_of_loops_and_no_faster():
     for loops in (4, 8, 12):
         model = n_four_bar(loops).compile()
         model.__dict__["choice"] = choice_of_plane(model)
-        equations = replace(model.equations, formulation="sslm", choice=model.choice)
+        equations = model.equations.by(Sslm(model.choice))
         totals.append(_operations(equations))
     assert totals[2] - totals[1] == totals[1] - totals[0]
     assert totals[0] < 4 * 190
@@ -204,12 +206,12 @@ def choice_of_plane(model: Model):
 def _operations(equations) -> int:
     def forward(q, v, tau):
         tree = equations.constant_tree
-        return {"vdot": to_sx(equations.multiplied(tree, from_sx(q), from_sx(v), from_sx(tau)).vdot)}
+        return {"vdot": to_sx(equations.forward(tree, from_sx(q), from_sx(v), from_sx(tau)).vdot)}
 
     return count(trace(forward, {n: equations.sizes[n] for n in ("q", "v", "tau")})).total
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["augmented", "slm", "sslm"])
 def test_runs_keep_energy_and_loops(way):
     """Coordinates in which loops are closed again are chosen and changed as for `partition`."""
     model = ENTRIES["five-bar"].build().compile(way)
@@ -231,10 +233,10 @@ def test_loops_are_drawn_together_alike():
     q, v, tau = moving(model, 2)
     v = v + 0.1
     wanted = None
-    for way in ("partition", *WAYS):
+    for way in (Partition(), *WAYS):
         other = by(model, way)
-        pulled = replace(other.chosen, pull=15.0)
-        found = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v, tau)[0]])
+        pulled = other.chosen.using(model.choice, pull=15.0)
+        found = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v, tau).vdot])
         wanted = found if wanted is None else wanted
         assert apart(found, wanted) < 1e-10, way
 

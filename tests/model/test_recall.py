@@ -8,7 +8,7 @@ import kempe as kp
 from kempe.compiler import recall
 from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
-from kempe.dynamics.equations import CLOSED, OPEN
+from kempe.dynamics.formulations import CLOSED, OPEN
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
 from tests.mechanisms import random_tree

@@ -10,7 +10,8 @@ import pytest
 import kempe as kp
 from kempe.analyze.choosing import fitness
 from kempe.analyze.closed import numeric
-from kempe.dynamics.partition import Choice
+from kempe.dynamics.generalized import Choice
+from kempe.dynamics.multipliers import Augmented, Slm, Sslm
 from kempe.errors import StateError
 from kempe.spatial.quaternions import exponential
 from tests.direct import Direct, beside
@@ -84,7 +85,7 @@ def test_a_linkage_in_a_plane_that_slews_needs_no_other_rows(closing):
 def test_accelerations_are_those_of_single_bodies_in_every_attitude():
     """By generalized coordinates, and by multipliers, the system's and those of subsystems."""
     model, state = model_of(), tumbling()
-    others = [beside(model, formulation=f) for f in ("augmented", "slm", "sslm")]
+    others = [beside(model, f) for f in (Augmented(), Slm(), Sslm())]
     for attitude in attitudes():
         q = state.q.copy()
         q[:4] = attitude

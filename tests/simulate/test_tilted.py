@@ -11,6 +11,8 @@ import kempe as kp
 from kempe.analyze.kinematics import settle
 from kempe.dynamics import loops, masked
 from kempe.dynamics.kinematics import frames
+from kempe.dynamics.partition import Partition
+from kempe.dynamics.trees import Udu
 from kempe.errors import NotClosed
 from kempe.model.model import Model
 from kempe.model.state import State
@@ -89,7 +91,7 @@ class Case:
 def _direct(m: kp.Mechanism, on) -> Direct:
     model = m.compile()
     topology = model.topology.switched(frozenset(on))
-    formulation = "partition" if topology.constrained else "udu"
+    formulation = Partition() if topology.constrained else Udu()
     return Direct(replace(model.equations, topology=topology, formulation=formulation), m)
 
 
