@@ -9,15 +9,15 @@ import numpy as np
 from benchmarks.compiler import STATES, fresh_cache
 from benchmarks.rows import Row
 from benchmarks.timing import interleaved
-from kempe.analyze.choosing import fitness
-from kempe.analyze.kinematics import Way
+from kempe.loops.choosing import fitness
+from kempe.loops.kinematics import Way
 from kempe.compiler.clock import CompiledLoop
 from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.paper3_runs import SHORTEST, held, kept, swings
 from kempe.gallery.swing import hanging
 from kempe.model.model import Model
-from kempe.model.state import PLACE, State
+from kempe.mechanics.state import PLACE, State
 from kempe.simulate.choices import best_at
 from kempe.simulate.run import _Run
 from kempe.simulate.switches import Switch

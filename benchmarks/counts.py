@@ -8,7 +8,7 @@ from kempe.compiler.count import count
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model.model import function_program
+from kempe.kernels.kernels import function_program
 
 WAYS = ("partition, composite", "augmented", "slm", "sslm", "partition, clusters", "denoc")
 GALLERY = ("four-bar", "five-bar", "3-rrr", "carpet-scraper", "excavator", "bricard", "stewart", "delta")

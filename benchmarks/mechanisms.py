@@ -11,7 +11,7 @@ from kempe.gallery.counting import general_arm
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from kempe.simulate.choices import best_at
 
 ANGLE, RATE = 1.0, -1.0  # of all uprights of a row of four-bars

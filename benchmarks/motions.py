@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.mechanisms import CASES
 from kempe.gallery.benchmarks import SQUEEZER_TORQUE, parallel_bars, squeezer_start
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 
 ACCURACY = 1e-8  # rad or m, at which costs of runs are compared
 ROWS = 501  # of output, where there is any before the end

@@ -13,7 +13,7 @@ from benchmarks.peers import CannotBuild, describe
 from benchmarks.peers.mujoco import MuJoCo
 from benchmarks.rows import Row, Sample, at_least
 from benchmarks.timing import Times, called, measure
-from kempe.model.state import State
+from kempe.mechanics.state import State
 
 WANTED = {"four-bar": 200, "Stewart": 60}  # times as many steps a second as MuJoCo's, on two threads
 STEP, CLOSED, LARGEST = 1e-3, 1e-8, 100  # s; how far loops may be open; freedoms of a mechanism at most

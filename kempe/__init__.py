@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from kempe.control.laws import Law, computed_torque, feedforward, pd
     from kempe.errors import KempeError
     from kempe.formats.loading import load
+    from kempe.mechanics.state import State
     from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Plate, PointMass, Rod, Sphere
     from kempe.mechanism.mechanism import Mechanism
     from kempe.mechanism.solids import Ellipsoid, MeshFile
     from kempe.model.model import Model
-    from kempe.model.state import State
     from kempe.results.outcome import Outcome
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.drive import Command, Sampled, Table
@@ -53,7 +53,7 @@ _HOME = {
     "Outcome": "kempe.results.outcome",
     "Program": "kempe.compiler.program",
     "Sampled": "kempe.simulate.drive",
-    "State": "kempe.model.state",
+    "State": "kempe.mechanics.state",
     "Stops": "kempe.simulate.stops",
     "Support": "kempe.analyze.supports",
     "Switch": "kempe.simulate.switches",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kempe.analyze.choosing import fitness
+from kempe.loops.choosing import fitness
 from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.masked import Masked

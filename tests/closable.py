@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import Closed, random_closed
 from tests.mechanisms import RATED
 

@@ -15,7 +15,7 @@ from kempe.mechanism.bodies import Body
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.mechanisms import RATED, random_rotation, random_tensor
 
 CUTS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")  # what may close a loop

@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from kempe.analyze.freedom import assembled_samples
+from kempe.loops.freedom import assembled_samples
 from kempe.dynamics.choose import Candidate, Decision
 from kempe.dynamics.equations import Equations, Function
 from kempe.dynamics.formulation import Formulation

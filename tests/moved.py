@@ -7,7 +7,7 @@ import numpy as np
 from kempe.mechanism.bodies import Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import Closed
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import upright
 
 RANK = 1e-9  # of the largest singular value

@@ -20,8 +20,8 @@ def said(name: str) -> dict:
     import numpy as np
 
     import kempe as kp
-    from kempe.analyze.atlas import atlas
-    from kempe.analyze.freedom import assembled_samples
+    from kempe.loops.atlas import atlas
+    from kempe.loops.freedom import assembled_samples
     from kempe.gallery.entries import ENTRIES
     from kempe.simulate.scales import scales
 

@@ -22,7 +22,7 @@ from kempe.cli import app
 from kempe.commands import bench
 from kempe.errors import FileError, MissingPackage
 from kempe.gallery.entries import ENTRIES
-from kempe.model.state import State
+from kempe.mechanics.state import State
 
 PEERS = ("pin", "mujoco")
 SOFT = 2e-3  # MuJoCo's equality constraints give way

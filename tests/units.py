@@ -12,7 +12,7 @@ from kempe.mechanism.bodies import Marker, Solid
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 
 # Powers of length, mass and time.
 NUMBERS = {

@@ -13,7 +13,7 @@ from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.tree import Tree
 from kempe.errors import Singular, StateError
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Rotation
 from kempe.spatial.vectors import skew
@@ -65,7 +65,7 @@ class _Step:
     active: np.ndarray
 
 
-def matrices(model: Model, q: np.ndarray) -> Matrices:
+def matrices(model: Kinetics, q: np.ndarray) -> Matrices:
     """See `Model.denoc`."""
     if not isinstance(model.equations.formulation, Denoc):
         raise StateError(f"this model is compiled with {model.formulation}; give formulation='denoc' for its matrices")
@@ -152,7 +152,7 @@ def _carry(start: np.ndarray, to: np.ndarray) -> np.ndarray:
     return out
 
 
-def _steps(model: Model, tree: Tree, q: np.ndarray, seen: list[Frame], leg: Leg, root: int) -> list[_Step]:
+def _steps(model: Kinetics, tree: Tree, q: np.ndarray, seen: list[Frame], leg: Leg, root: int) -> list[_Step]:
     """The joints of a leg from the ground on."""
     found = []
     for k in leg.near:
@@ -182,7 +182,7 @@ def _tree_step(tree: Tree, q, seen: list[Frame], k: int, sign: float, to: int, l
     return _Step(to, frame.position, twists[:, ~active], twists[:, active])
 
 
-def _mass(model: Model, tree: Tree, q, seen: list[Frame], places: list[tuple[int, _Step]], root: int) -> np.ndarray:
+def _mass(model: Kinetics, tree: Tree, q, seen: list[Frame], places: list[tuple[int, _Step]], root: int) -> np.ndarray:
     """M (5): every link once; those welded on beside a leg with the link they are on."""
     inertias = [link.inertia for link in tree.links]
     listed = {step.link for _, step in places}

@@ -19,15 +19,15 @@ from itertools import islice
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED
-from kempe.analyze.closed import spaces
-from kempe.analyze.derivatives import residuals
-from kempe.analyze.freedom import anywhere
 from kempe.analyze.linearize import Linearization, along, freedoms, linearize
 from kempe.arithmetic.least import least_squares
 from kempe.errors import NotClosed, Singular, StateError
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.closed import spaces
+from kempe.kinetics.derivatives import residuals
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED
+from kempe.loops.freedom import anywhere
+from kempe.mechanics.state import State
 
 ITERATIONS = 200
 STARTS = 16
@@ -79,7 +79,7 @@ class Equilibrium:
 class Task:
     """What is asked: efforts along all freedoms, freedoms that are held, parameters."""
 
-    model: Model
+    model: Kinetics
     tau: np.ndarray
     held: list[int]
     p: np.ndarray | None
@@ -108,7 +108,7 @@ class Task:
         return q if np.abs(phi).max(initial=0.0) <= CLOSED and (upright > 0).all() else None
 
 
-def equilibrium(model: Model, near, tau, hold, stable: bool, p) -> Equilibrium:
+def equilibrium(model: Kinetics, near, tau, hold, stable: bool, p) -> Equilibrium:
     """See `Model.equilibrium`."""
     task = Task(model, along(model, tau), freedoms(model, tuple(hold), "hold"), p)
     unstable = beyond = lost = None
@@ -162,7 +162,7 @@ def _starts(task: Task, near, hold):
             yield other
 
 
-def _joint_of(model: Model, k: int) -> int:
+def _joint_of(model: Kinetics, k: int) -> int:
     return next(i for i, t in enumerate(model.topology.tree) if t.v.start <= k < t.v.stop)
 
 

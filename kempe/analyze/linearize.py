@@ -15,13 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
-from kempe.analyze.closed import check_closed, spaces
-from kempe.analyze.derivatives import residuals, slip_derivatives, solved
 from kempe.errors import StateError
 from kempe.kinds import text
-from kempe.model.inputs import reals
-from kempe.model.model import Model
-from kempe.model.state import State, placed
+from kempe.kinetics.closed import check_closed, spaces
+from kempe.kinetics.derivatives import residuals, slip_derivatives, solved
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.inputs import reals
+from kempe.mechanics.state import State, placed
 from kempe.spatial.vectors import skew
 
 PREFERRED = 10.0  # how much actuated freedoms are preferred as coordinates
@@ -101,7 +101,7 @@ class Linearization:
 
     def _mode(self, value: complex, vector: np.ndarray) -> Mode:
         size = len(self.A)
-        model: Model = self.state.model  # type: ignore[assignment]
+        model: Kinetics = self.state.model  # type: ignore[assignment]
         steps = np.concatenate([self.basis, self.cut]) @ vector[: size // 2]
         names = (*model.v_names, *_cut_names(model))
         steps = steps / steps[np.abs(steps).argmax()] if np.abs(steps).max(initial=0.0) > 0 else steps
@@ -134,7 +134,7 @@ class Linearization:
         return "\n".join(lines)
 
 
-def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) -> Linearization:
+def linearize(model: Kinetics, state: State, tau, outputs, coordinates, hold, p) -> Linearization:
     """See `Model.linearize`."""
     q, v = np.asarray(state.q, dtype=float), np.asarray(state.v, dtype=float)
     if q.ndim != 1:
@@ -178,7 +178,7 @@ def linearize(model: Model, state: State, tau, outputs, coordinates, hold, p) ->
     )
 
 
-def along(model: Model, tau) -> np.ndarray:
+def along(model: Kinetics, tau) -> np.ndarray:
     """Efforts along all freedoms; one number will do where one joint is actuated."""
     if tau is not None and not isinstance(tau, Mapping):
         tau = np.atleast_1d(reals(tau, "tau"))
@@ -188,7 +188,7 @@ def along(model: Model, tau) -> np.ndarray:
     return full
 
 
-def accelerations(model: Model, q, v, tau, p, held: list[int]) -> np.ndarray:
+def accelerations(model: Kinetics, q, v, tau, p, held: list[int]) -> np.ndarray:
     """vdot with some freedoms held, by a dense solve; tau along all freedoms."""
     rows = np.vstack([model.closure(q, p=p)[1], np.eye(model.nv)[held]])
     w, back = spaces(model, q, p, rows, len(held))
@@ -197,7 +197,7 @@ def accelerations(model: Model, q, v, tau, p, held: list[int]) -> np.ndarray:
     return w @ np.linalg.solve(w.T @ inertia @ w, w.T @ (rest - inertia @ g)) + g
 
 
-def freedoms(model: Model, names: Sequence[str], what: str) -> list[int]:
+def freedoms(model: Kinetics, names: Sequence[str], what: str) -> list[int]:
     """The places in v of joints, or single freedoms, by name."""
     slices, found = model.slices("v"), []
     for name in (names,) if isinstance(names, str) else names:
@@ -213,7 +213,7 @@ def freedoms(model: Model, names: Sequence[str], what: str) -> list[int]:
     return found
 
 
-def _coordinates(model: Model, w: np.ndarray, wanted) -> list[int]:
+def _coordinates(model: Kinetics, w: np.ndarray, wanted) -> list[int]:
     """Freedoms that tell the motion: those asked for, or those that tell it best, actuated ones preferred."""
     units = [unit for t in model.topology.tree for unit in t.joint.type.units]
     scale = np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
@@ -239,7 +239,7 @@ def _coordinates(model: Model, w: np.ndarray, wanted) -> list[int]:
     return sorted(chosen)
 
 
-def _turning(model: Model, v: np.ndarray) -> np.ndarray:
+def _turning(model: Kinetics, v: np.ndarray) -> np.ndarray:
     """How steps made in moving axes change as these move: -v x, for balls and free joints."""
     out = np.zeros((model.nv, model.nv))
     for t in model.topology.tree:
@@ -255,7 +255,7 @@ def _turning(model: Model, v: np.ndarray) -> np.ndarray:
 # ---- outputs ---------------------------------------------------------------------------------------------
 
 
-def _outputs(model: Model, q, v, p, outputs, w, k, coordinates: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
+def _outputs(model: Kinetics, q, v, p, outputs, w, k, coordinates: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
     """Names and C of what is asked for, or of what is actuated, or of the coordinates."""
     if outputs is None:
         outputs = model.u_names or coordinates
@@ -272,7 +272,7 @@ def _outputs(model: Model, q, v, p, outputs, w, k, coordinates: list[str]) -> tu
     return tuple(names), np.vstack(rows)
 
 
-def _measured(model: Model, name: str, q, p) -> tuple[list[str], np.ndarray, bool]:
+def _measured(model: Kinetics, name: str, q, p) -> tuple[list[str], np.ndarray, bool]:
     """Names of what a name stands for, how it changes with a step of q, and whether that is the same everywhere."""
     if name in model.slices("v"):
         at = model.slices("v")[name]
@@ -289,6 +289,6 @@ def _measured(model: Model, name: str, q, p) -> tuple[list[str], np.ndarray, boo
     return [name], model.place(found[0], q, p=p)[1][[found[1]]], False
 
 
-def _cut_names(model: Model) -> list[str]:
+def _cut_names(model: Kinetics) -> list[str]:
     joints = (loop.joint for loop in model.topology.loops)
     return [f"{joint.name}.{part}" if part else joint.name for joint in joints for part in joint.type.v_names]

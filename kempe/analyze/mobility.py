@@ -12,30 +12,15 @@ from html import escape
 import networkx as nx
 import numpy as np
 
-from kempe.analyze.freedom import assembled_samples, beside, freedom_beside, nullity
-from kempe.analyze.matrices import allowed, rank_of
-from kempe.analyze.seats import Seat, seat
-from kempe.dynamics.rows import ROWS
-from kempe.mechanism.bodies import Marker, Values
-from kempe.mechanism.flexible import BeamJoint
-from kempe.mechanism.joints import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
-from kempe.mechanism.mechanism import Joint
-from kempe.model.model import Model
-from kempe.model.state import State
-from kempe.spatial.moves import relative_pose
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.constraints import constraints, holding
+from kempe.loops.freedom import beside, freedom_beside, nullity
+from kempe.loops.matrices import allowed, rank_of
+from kempe.mechanics.state import State
 from kempe.topology.tree import Topology, counted
 
 LARGEST = 3  # bodies that are looked at together for motions of their own
 RANK = 1e-8  # of the largest singular value: rows that follow from others, motions that nothing holds
-FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which joints move, of those named below
-    Revolute: (2,),
-    Prismatic: (5,),
-    Helical: (2,),
-    Cylindrical: (2, 5),
-    Universal: (0, 1),
-    Planar: (3, 4, 2),
-}
-NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
 @dataclass(frozen=True)
@@ -87,10 +72,10 @@ class Mobility:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
+def mobility(model: Kinetics, near: Mapping | State | None = None) -> Mobility:
     """Of a compiled mechanism, on the branch of the state nearest to `near`, or on the least free of all it meets."""
     m = model.mechanism
-    samples = assembled_samples(model) if near is None else [model.assemble(near=near).q]
+    samples = list(model.prepared.samples.states) if near is None else [model.assemble(near=near).q]
     states = [beside(model, q) for q in samples]
     freedoms = [freedom_beside(model, q) for q in samples] if model.topology.constrained else [model.nv] * len(samples)
     freedom = min(freedoms)
@@ -116,12 +101,6 @@ def mobility(model: Model, near: Mapping | State | None = None) -> Mobility:
     )
 
 
-def holding(topology: Topology) -> list[Joint]:
-    """Joints of the mechanism that are not switched off."""
-    off = {loop.joint for loop in topology.off}
-    return [joint for joint in topology.mechanism.joints if joint not in off]
-
-
 def gruebler(topology: Topology) -> int:
     """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes, and one for
     each coupling."""
@@ -132,184 +111,12 @@ def gruebler(topology: Topology) -> int:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
-    """A direction that a joint holds at a state: its axis in world axes, and the joint's two frames there.
-
-    screw: the pitch, where it couples turning and sliding in this direction.
-    """
-
-    joint: Joint
-    direction: int
-    axis: np.ndarray
-    place: np.ndarray  # of frame b
-    marker: np.ndarray  # axes of marker b, as columns
-    screw: float
-
-    @property
-    def name(self) -> str:
-        """Joint and direction."""
-        return f"{self.joint.name} {NAMES[self.direction]}"
-
-    def seen(self, size: float) -> np.ndarray:
-        """What takes the multiplier of this direction out of a wrench at marker b, in its axes."""
-        axis, none = self.marker.T @ self.axis, np.zeros(3)
-        return np.concatenate([axis, none] if self.direction < 3 else [none, size * axis])
-
-    def exerted(self, size: float) -> np.ndarray:
-        """The wrench of a unit multiplier, at marker b, in its axes."""
-        axis = self.marker.T @ self.axis
-        return np.concatenate([axis, 0 * axis] if self.direction < 3 else [-self.screw / size * axis, axis / size])
-
-
-def held_axes(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
-    """All directions that joints hold at a state; all six of those whose actuators are at rest."""
-    poses, found = _poses(model, q, p), []
-    values = _values(model, p)
-    for joint in holding(model.topology):
-        ends, marker = _ends(model, joint, poses, q, values)
-        wanted = range(6) if actuators_held and all(joint.actuated) else held(joint)
-        pitch = float(values(f"{joint.name}.pitch")) if joint.pitch is not None else 0.0
-        found += [Held(joint, d, _axis(joint, d, ends), ends[1][1], marker, pitch * (d == 5)) for d in wanted]
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class HeldTogether:
-    """A coupling at a state: the directions of its freedoms, and their factors in its equation; size: what that is
-    divided by beside the coupling's own, where it is one of lengths."""
-
-    name: str
-    freedoms: tuple[tuple[Held, float], ...]
-    size: float
-
-    def exerted(self) -> list[tuple[str, np.ndarray]]:
-        """By joint, the wrench of a unit multiplier at marker b, in its axes."""
-        found = []
-        for d, factor in self.freedoms:
-            axis, none = factor * (d.marker.T @ d.axis), np.zeros(3)
-            found.append((d.joint.name, np.concatenate([axis, none] if d.direction < 3 else [none, axis])))
-        return found
-
-
-def held_together(model: Model, q: np.ndarray, p=None) -> list[HeldTogether]:
-    """All couplings at a state."""
-    poses, values, found = _poses(model, q, p), _values(model, p), []
-    for each in model.mechanism.couplings:
-        freedoms, size = [], float(model.equations.closure_size) if each.unit == "m" else 1.0
-        for term, path in zip(each.terms, each.paths, strict=False):
-            d = FREEDOMS[term.joint.type][term.freedom]
-            ends, marker = _ends(model, term.joint, poses, q, values)
-            second = term.joint.type is Universal and d == 1  # an axis that b carries
-            axis = ends[1][0][:, 1] if second else _axis(term.joint, d, ends)
-            held = Held(term.joint, d, axis, ends[1][1], marker, 0.0)
-            freedoms.append((held, float(values(path)) / each.size / size))
-        found.append(HeldTogether(each.name, tuple(freedoms), size))
-    return found
-
-
-def _ends(model: Model, joint: Joint, poses, q: np.ndarray, values: Values):
-    """A joint's frames at its markers, and the axes of marker b."""
-    seats = [seat(model, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
-    ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
-    return ends, seats[1].rotation @ np.array(joint.b.rotation, dtype=float)
-
-
-def constraints(model: Model, q: np.ndarray, actuators_held: bool = False, p=None) -> tuple[np.ndarray, list[str]]:
-    """Rows of all joints on the twists [omega; v] of all bodies at their `middles`, then on the rates of beams, in each
-    joint's own axes, lengths over the size; then those of couplings."""
-    directions, couplings = held_axes(model, q, actuators_held, p), held_together(model, q, p)
-    found = [_rows(model, directions, q, p)]
-    for each in couplings:
-        size = model.equations.closure_size
-        factors = np.array([factor * (size if d.direction > 2 else 1.0) for d, factor in each.freedoms])
-        found.append(factors @ _rows(model, [d for d, _ in each.freedoms], q, p))
-    names = [*(d.name for d in directions), *(f"{each.name} by coupling" for each in couplings)]
-    return np.vstack(found), names
-
-
-def _rows(model: Model, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
-    """How fast bodies move against each other along directions of joints."""
-    m, size, poses = model.mechanism, model.equations.closure_size, _poses(model, q, p)
-    middle = middles(model, q, p)
-    number = {body.name: k for k, body in enumerate(m.bodies)}
-    rows = np.zeros((len(directions), len(m.bodies), 6))
-    bending = np.zeros((len(directions), model.nv))
-    values, beams = _values(model, p), [t.v for t in model.topology.tree if isinstance(t.joint, BeamJoint)]
-    for row, bent, d in zip(rows, bending, directions, strict=True):
-        # At the place of frame b, for both bodies: along a slider the frames are apart.
-        for sign, marker in ((-1, d.joint.a), (1, d.joint.b)):
-            k = number.get(marker.body.name)
-            if k is None:
-                continue
-            if d.direction < 3:
-                row[k, :3] += sign * d.axis
-            else:  # velocity of the joint's place along the axis; a screw slides as it turns
-                row[k, 3:] += sign * d.axis
-                row[k, :3] += sign * np.cross(d.place - middle[marker.body.name], d.axis) / size
-                row[k, :3] -= sign * d.screw / size * d.axis
-            at = seat(model, poses[marker.body.name], marker, q, values)
-            if d.direction < 3:
-                bent[at.v] += sign * (d.axis @ at.angular)
-            else:
-                lever = np.cross(d.place - at.position, d.axis) - d.screw * d.axis
-                bent[at.v] += sign / size * (d.axis @ at.linear + lever @ at.angular)
-    bending *= size  # rates of lengths, as those of places are
-    return np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
-
-
-def middles(model: Model, q: np.ndarray, p=None) -> dict[str, np.ndarray]:
-    """A place of every body in the world, amid its joints: its origin may be so far from them that all turns about it
-    look alike."""
-    poses, values, found = _poses(model, q, p), _values(model, p), {}
-    for joint in holding(model.topology):
-        ends, _ = _ends(model, joint, poses, q, values)
-        for marker, (_, place) in zip((joint.a, joint.b), ends, strict=True):
-            found.setdefault(marker.body.name, []).append(place)
-    return {name: np.asarray(sum(places)) / len(places) for name, places in found.items()}
-
-
-def _poses(model: Model, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    m = model.mechanism
-    poses = {m.ground.name: (np.eye(3), np.zeros(3))}
-    for body, numbers in zip(m.bodies, model.body_poses(q, p=p), strict=True):
-        poses[body.name] = numbers[:9].reshape(3, 3), numbers[9:]
-    return poses
-
-
-def held(joint: Joint) -> list[int]:
-    """Directions a joint holds, in its axes: about x, y, z (0 to 2), along x, y, z (3 to 5)."""
-    if joint.type not in ROWS:  # a screw: one constraint couples turning and sliding
-        return [0, 1, 3, 4, 5]
-    rows = ROWS[joint.type]
-    turning = [0, 1, 2] if rows.locked else [3 - i - j for i, j in rows.entries]
-    return sorted(turning) + [3 + i for i in rows.places]
-
-
-def _values(model: Model, p) -> Values:
-    own = dict(zip(model.p_names, model.p if p is None else p, strict=True))
-    return (model.mechanism.parameters | own).__getitem__
-
-
-def _frame(at: Seat, joint: Joint, marker: Marker, values: Values) -> tuple[np.ndarray, np.ndarray]:
-    turn, place = relative_pose(joint.frame(marker, values))
-    return at.rotation @ np.array(turn, dtype=float), at.position + at.rotation @ np.array(place, dtype=float)
-
-
-def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
-    """The direction in world axes; the third axis of a universal joint is across its two."""
-    (a, _), (b, _) = ends
-    if joint.type.name == "universal" and direction == 2:
-        return np.cross(a[:, 0], b[:, 1])
-    return a[:, direction % 3]
-
-
 def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
     """Combinations of rows that vanish, as columns."""
     return np.linalg.svd(matrix)[0][:, rank:]
 
 
-def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
+def _redundant(model: Kinetics, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
     """Rows that follow from the others: those of joints that close loops first, then the last written ones."""
     closing = {name for name, _ in model.topology.row_counts}
     order = sorted(range(len(names)), key=lambda k: names[k].rsplit(" ", 2)[0] in closing)
@@ -328,14 +135,14 @@ def _redundant(model: Model, names: list[str], matrix: np.ndarray, rank: int) ->
     return tuple(names[k] for k in sorted(dropped))
 
 
-def _with_actuators_held(model: Model, q: np.ndarray) -> np.ndarray:
+def _with_actuators_held(model: Kinetics, q: np.ndarray) -> np.ndarray:
     """Motions that are left while all actuated joints rest, as columns."""
     matrix, _ = constraints(model, q, actuators_held=True)
     matrix = matrix[:, : 6 * len(model.mechanism.bodies)]  # beams at rest: to swing is not to move by itself
     return allowed(matrix, rank_of(matrix, RANK))
 
 
-def _loners(model: Model, states: list[np.ndarray]):
+def _loners(model: Kinetics, states: list[np.ndarray]):
     """Bodies, or two or three that hang together, that can move while all others rest, at all states: spinning legs."""
     m, motions = model.mechanism, []
     for q in states:
@@ -366,7 +173,7 @@ def _moves_alone(motions: np.ndarray, group: frozenset[int]) -> bool:
     return int((np.linalg.svd(motions[others], compute_uv=False) > 1e-6).sum()) < motions.shape[1]
 
 
-def _controlled(model: Model, q: np.ndarray) -> int:
+def _controlled(model: Kinetics, q: np.ndarray) -> int:
     """How many freedoms the actuated joints determine: the rank of their rates over the allowed motions."""
     if not model.topology.constrained:
         return model.nu
@@ -375,7 +182,7 @@ def _controlled(model: Model, q: np.ndarray) -> int:
     return rank_of(motions[model.driven], RANK) if model.nu and motions.size else 0
 
 
-def _notes(model: Model, samples: list[np.ndarray], freedoms: list[int]):
+def _notes(model: Kinetics, samples: list[np.ndarray], freedoms: list[int]):
     """Poses that have more freedoms than those beside them, and branches that have more than others."""
     for q, freedom in zip(samples, freedoms, strict=True):
         found, shown = nullity(model, q), State(model, q, np.zeros(model.nv))

@@ -19,11 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED
-from kempe.analyze.given import CutCoordinate, CutPose, Measure, Place, measures
 from kempe.errors import NotClosed, StateError
-from kempe.model.model import Model
-from kempe.model.state import State, entry
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED
+from kempe.loops.targets import CutCoordinate, CutPose, Measure, Place, measures
+from kempe.mechanics.state import State, entry
 from kempe.spatial.quaternions import posed
 from kempe.topology.tree import TreeJoint
 
@@ -43,7 +43,7 @@ class Track(ABC):
     entry of what is off, a number without unit.
     """
 
-    model: Model
+    model: Kinetics
     columns: list[int]
     sizes: np.ndarray
     turning: ClassVar[bool] = False
@@ -194,7 +194,7 @@ class Recording:
     """Named single coordinates of a mechanism, and what else has to be known: joints that are not named, and neither on
     a loop nor below a named place, rest where they are in `rest` (nq)."""
 
-    def __init__(self, model: Model, names: Sequence[str], rest: np.ndarray, p=None):
+    def __init__(self, model: Kinetics, names: Sequence[str], rest: np.ndarray, p=None):
         """`names` as those of a motion."""
         self.model, self.names, self.p, self.rest = model, tuple(names), p, rest
         self.parts = tracks(model, self.names)
@@ -302,7 +302,7 @@ class Recording:
         return v, a
 
 
-def tracks(model: Model, names: tuple[str, ...]) -> list[Track]:
+def tracks(model: Kinetics, names: tuple[str, ...]) -> list[Track]:
     """What named single coordinates are of."""
     scale, length = model.equations.steps, model.equations.closure_size
     poses, slices = model.poses(names), (model.slices("q"), model.slices("v"))

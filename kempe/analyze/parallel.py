@@ -16,7 +16,7 @@ from kempe.compiler.operations import Op
 from kempe.compiler.program import Program
 from kempe.compiler.trace import trace
 from kempe.errors import StateError
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 
 PROCESSORS = range(1, 9)
 
@@ -56,7 +56,7 @@ class Parallel:
         return "\n".join([*lines, f"  speed-up at most, by processors: {gains}"])
 
 
-def parallel(model: Model) -> Parallel:
+def parallel(model: Kinetics) -> Parallel:
     """See `Model.parallel`."""
     if model.topology.constrained:
         raise StateError(

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.actuation import nearest
 from kempe.errors import StateError
+from kempe.kinetics.actuation import nearest
 
 RANK = 1e-9  # least singular value beside the largest that counts
 DEAR = 1e6  # the weight of r beside u and f where a half-space is in the way, before that is found exactly

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.closed import SINGULAR
-from kempe.analyze.freedom import freedom_beside
 from kempe.errors import StateError
+from kempe.kinetics.closed import SINGULAR
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.freedom import freedom_beside
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model.model import Model
 
 PART = 0.1  # of the largest entry: joints that take part in a motion
 
@@ -66,7 +66,7 @@ class Singularity:
         return "\n".join(lines)
 
 
-def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None) -> Singularity:
+def singularity(model: Kinetics, q: np.ndarray, output: str | Marker | Body | None) -> Singularity:
     """See `Model.singularity`."""
     scale = model.equations.steps
     jacobian = model.closure(q)[1] * scale
@@ -83,7 +83,7 @@ def singularity(model: Model, q: np.ndarray, output: str | Marker | Body | None)
     return Singularity(_measure(model, jacobian, rank), parallel, serial)
 
 
-def _output(model: Model, q: np.ndarray, output) -> np.ndarray:
+def _output(model: Kinetics, q: np.ndarray, output) -> np.ndarray:
     """How the output moves with v: rates of a joint, or the twist of a point, lengths over the size."""
     if isinstance(output, str):
         if output in model.cut:
@@ -96,7 +96,7 @@ def _output(model: Model, q: np.ndarray, output) -> np.ndarray:
     return np.vstack([rows[:3], rows[3:] / model.equations.closure_size])
 
 
-def _measure(model: Model, matrix: np.ndarray, rank: int) -> Measure:
+def _measure(model: Kinetics, matrix: np.ndarray, rank: int) -> Measure:
     """The singular value at which a matrix of this rank would lose it."""
     if rank == 0 or not matrix.size:
         return Measure(1.0, ())

@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED
-from kempe.analyze.given import Given
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED
+from kempe.loops.targets import Given
 from kempe.mechanism.joints import Helical
-from kempe.model.model import Model
 
 TURN = 2 * np.pi
 NEWTON = 10
@@ -29,7 +29,7 @@ class Slice:
     names: of each of `rows`. step: between states, in radians or in sizes of the mechanism.
     """
 
-    model: Model
+    model: Kinetics
     given: Given
     values: np.ndarray
     bodies: tuple[tuple[str, np.ndarray], ...]

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kempe.analyze.closed import allowed, check_accelerations, check_closed, completed
-from kempe.analyze.freedom import assembled_samples
 from kempe.errors import Singular, StateError
-from kempe.model.model import Model
+from kempe.kinetics.closed import allowed, check_accelerations, check_closed, completed
+from kempe.kinetics.kinetics import Kinetics
 from kempe.topology.determinacy import Step, steps
 from kempe.topology.subsystems import Subsystems
 
@@ -50,7 +49,7 @@ class Parts:
     columns: list[np.ndarray]
 
 
-def inverse_by_subsystems(model: Model, q, v, a, p=None) -> Inverse:
+def inverse_by_subsystems(model: Kinetics, q, v, a, p=None) -> Inverse:
     """See `Model.inverse_by_subsystems`."""
     if np.ndim(q) != 1:
         raise StateError("inverse_by_subsystems: give one state; inverse_dynamics takes many")
@@ -82,7 +81,7 @@ def inverse_by_subsystems(model: Model, q, v, a, p=None) -> Inverse:
     return Inverse(tau[model.driven], multipliers, order, tuple(_words(model, parts, step) for step in order))
 
 
-def _order(model: Model, parts: Parts) -> tuple[Step, ...]:
+def _order(model: Kinetics, parts: Parts) -> tuple[Step, ...]:
     """The steps to take; all at once where counting finds subsystems determinate that are not, since some actuators do
     the same as others."""
     found, counts = model.topology.subsystems, [basis.shape[1] for basis in parts.bases]
@@ -98,16 +97,18 @@ def _order(model: Model, parts: Parts) -> tuple[Step, ...]:
     return order if sure else (everything,)
 
 
-def subsystems(model: Model) -> Subsystems:
+def subsystems(model: Kinetics) -> Subsystems:
     """See `Model.subsystems`."""
     found = model.topology.subsystems
     if not found.loops:
         return found
-    ranks = [[basis.shape[1] for basis in _parts(model, model.closure(q)[1]).bases] for q in assembled_samples(model)]
+    ranks = [
+        [basis.shape[1] for basis in _parts(model, model.closure(q)[1]).bases] for q in model.prepared.samples.states
+    ]
     return replace(found, equations=tuple(max(ranks, key=sum)), by_rank=True)
 
 
-def _independent(model: Model, q, jacobian: np.ndarray, p) -> Parts:
+def _independent(model: Kinetics, q, jacobian: np.ndarray, p) -> Parts:
     """Of a state that is not singular."""
     parts = _parts(model, jacobian)
     if sum(basis.shape[1] for basis in parts.bases) != model.nv - allowed(model, q, p)[0].shape[1]:
@@ -117,7 +118,7 @@ def _independent(model: Model, q, jacobian: np.ndarray, p) -> Parts:
     return parts
 
 
-def _parts(model: Model, jacobian: np.ndarray) -> Parts:
+def _parts(model: Kinetics, jacobian: np.ndarray) -> Parts:
     """Loop by loop the multipliers that do what those of loops before cannot."""
     scale, at = model.equations.steps, 0
     scaled = jacobian * scale
@@ -134,7 +135,7 @@ def _parts(model: Model, jacobian: np.ndarray) -> Parts:
     return Parts(bases, columns)
 
 
-def _equations(model: Model, parts: Parts, step: Step) -> tuple[list[int], list[int], np.ndarray]:
+def _equations(model: Kinetics, parts: Parts, step: Step) -> tuple[list[int], list[int], np.ndarray]:
     """Rows of a step, those that are driven, and columns of J^T for its multipliers."""
     found = model.topology.subsystems
     rows = [k for j in step.subsystems for k in found[j].velocities]
@@ -143,7 +144,7 @@ def _equations(model: Model, parts: Parts, step: Step) -> tuple[list[int], list[
     return rows, [k for k in rows if k in driven], pull
 
 
-def _rank(model: Model, parts: Parts, step: Step) -> int:
+def _rank(model: Kinetics, parts: Parts, step: Step) -> int:
     """Of a step's equations; lengths measured by the mechanism's size."""
     rows, drives, pull = _equations(model, parts, step)
     scale = model.equations.steps[rows, None]
@@ -169,14 +170,14 @@ def _shortest(matrix: np.ndarray, right: np.ndarray, least: float) -> np.ndarray
     return x[kept].T @ (left[:, kept].T @ right / sizes[kept])
 
 
-def _least(model: Model, q, jacobian: np.ndarray, lam: np.ndarray, p) -> np.ndarray:
+def _least(model: Kinetics, q, jacobian: np.ndarray, lam: np.ndarray, p) -> np.ndarray:
     """Of all multipliers that do the same, those of least size, as `Model.multipliers` has them."""
     rank = model.nv - allowed(model, q, p)[0].shape[1]
     inside = np.linalg.svd(jacobian * model.equations.steps)[0][:, :rank]
     return inside @ (inside.T @ lam)
 
 
-def _check(model: Model, parts: Parts, left: np.ndarray, strong: float) -> None:
+def _check(model: Kinetics, parts: Parts, left: np.ndarray, strong: float) -> None:
     worst = int(np.abs(left).argmax()) if len(left) else 0
     if len(left) and abs(left[worst]) > UNMET * strong:
         raise StateError(
@@ -185,7 +186,7 @@ def _check(model: Model, parts: Parts, left: np.ndarray, strong: float) -> None:
         )
 
 
-def _words(model: Model, parts: Parts, step: Step) -> str:
+def _words(model: Kinetics, parts: Parts, step: Step) -> str:
     found = model.topology.subsystems
     numbers = [str(j + 1) for j in step.subsystems]
     what = [name for j in step.subsystems for name in found[j].drives]

@@ -9,8 +9,8 @@ import numpy as np
 
 from kempe.errors import StateError
 from kempe.kinds import checked, doubles, short
+from kempe.kinetics.kinetics import Kinetics
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model.model import Model
 
 Point = Marker | Body | str
 
@@ -74,7 +74,7 @@ class Support:
             )
         return np.any((t[:, None] >= pairs[:, 0]) & (t[:, None] <= pairs[:, 1]), axis=1)
 
-    def jacobians(self, model: Model, q: np.ndarray, p) -> np.ndarray:
+    def jacobians(self, model: Kinetics, q: np.ndarray, p) -> np.ndarray:
         """By which the speeds of its points along its axes follow from v, (n, points, 3, nv)."""
         q = doubles(q, "jacobians: q", StateError)
         if q.ndim != 2:
@@ -93,7 +93,7 @@ class Support:
         return np.vstack([push, sides])
 
 
-def _velocities(model: Model, point: Marker, q: np.ndarray, p) -> np.ndarray:
+def _velocities(model: Kinetics, point: Marker, q: np.ndarray, p) -> np.ndarray:
     """By which a point's velocity follows from v, (n, 3, nv): from that of its body's origin, so that all points of a
     rigid body share one kernel."""
     if point.body.beam is not None or any(isinstance(x, str) for x in point.position):

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.analyze.given import given
 from kempe.analyze.mesh import Mesh, area, chains, edges_of, straightened
 from kempe.analyze.powers import NEVER, Powers, least, powers
 from kempe.analyze.slice import Slice
 from kempe.analyze.surface import Level, Surface
 from kempe.errors import NotClosed, StateError
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.targets import given
+from kempe.mechanics.state import State, placed
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model.model import Model
-from kempe.model.state import State, placed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +69,7 @@ class Workspace:
     curves: singular curves. rest (.., 3, 2): triangles of the picture that mode "start" leaves out.
     """
 
-    model: Model
+    model: Kinetics
     point: str
     start: State
     step: float
@@ -147,7 +147,7 @@ class Workspace:
 
 
 def workspace(
-    model: Model,
+    model: Kinetics,
     point: Marker | Body | str,
     start,
     step: float | None,
@@ -212,7 +212,7 @@ def workspace(
 # ---- the slice and its start -----------------------------------------------------------------------------
 
 
-def _slice(model: Model, start, step: float | None, hold: Mapping) -> tuple[Slice, State]:
+def _slice(model: Kinetics, start, step: float | None, hold: Mapping) -> tuple[Slice, State]:
     if step is not None and not step > 0:
         raise StateError(f"workspace: step is {step:g}; it is a distance between states, such as 0.1")
     if not isinstance(hold, Mapping):

@@ -10,8 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kempe.analyze.formulation import lost
-from kempe.analyze.freedom import assembled_samples
 from kempe.commands.subject import Subject
 from kempe.compiler.clock import compile_seconds, seconds
 from kempe.compiler.count import count
@@ -23,8 +21,10 @@ from kempe.dynamics.generalized import InCoordinates
 from kempe.dynamics.multipliers import Augmented, Slm, Sslm
 from kempe.dynamics.partition import WAYS, Partition
 from kempe.errors import MechanismError
+from kempe.kernels.kernels import function_program
+from kempe.loops.decision import lost
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model.model import Model, function_program
+from kempe.model.model import Model
 
 FORWARD = "forward_dynamics"
 CLOSED = ("generalized_efforts", "reduction", "residual", "closure", "loop_bias", "energy", "center_of_mass")
@@ -104,11 +104,13 @@ def _numbers(program: Program) -> dict[str, float]:
 
 def _measured(model: Model, program: Program, traced: float) -> dict[str, float]:
     rest = np.zeros(model.nv)
-    given = assembled_samples(model)[0], rest, rest, *([model.p] if model.p_names else [])
+    given = model.prepared.samples.states[0], rest, rest, *([model.p] if model.p_names else [])
     return {
         "compile": round(traced + compile_seconds(program), 3),
         "ns": round(1e9 * seconds(Kernel(program), *given)),
-        "rounding": float(f"{lost(model, program):.1e}"),
+        "rounding": float(
+            f"{lost(model, model.prepared.samples, model.choice if model.topology.constrained else None, program):.1e}"
+        ),
     }
 
 

@@ -12,8 +12,8 @@ from kempe.analyze.mobility import gruebler, mobility
 from kempe.check import Finding
 from kempe.commands.subject import Subject, begun
 from kempe.errors import NotClosed
+from kempe.mechanics.state import State
 from kempe.model.model import Model
-from kempe.model.state import State
 
 FEW = 5  # notes on a file that fit on a screen
 

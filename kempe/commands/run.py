@@ -12,9 +12,9 @@ import numpy as np
 
 from kempe.commands.subject import Subject, begun
 from kempe.errors import StateError
+from kempe.mechanics.state import PLACE, State
 from kempe.mechanism.bodies import Body
 from kempe.model.model import Model
-from kempe.model.state import PLACE, State
 from kempe.results.trajectory import Trajectory
 from kempe.simulate.switches import Switch
 from kempe.whole import write_whole

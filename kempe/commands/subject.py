@@ -7,9 +7,9 @@ from pathlib import Path
 from kempe.errors import FileError
 from kempe.formats.loading import load
 from kempe.gallery.entries import ENTRIES, Entry
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 
 
 @dataclass(frozen=True, eq=False)

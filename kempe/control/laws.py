@@ -18,7 +18,7 @@ from kempe.spatial.vectors import dot, from_sx, to_sx, zeros
 
 if TYPE_CHECKING:
     from kempe.control.motion import Motion
-    from kempe.model.model import Model
+    from kempe.kinetics.kinetics import Kinetics
 
 RIGID, SHARES = 1e-3, 5  # how much is left of stresses that actuators need not bear, by each of so many steps
 
@@ -55,7 +55,7 @@ class CompiledLaw(ABC):
         return np.zeros(0)
 
     @abstractmethod
-    def efforts(self, model: "Model", at: Symbols) -> tuple[ca.SX, ca.SX]:
+    def efforts(self, model: "Kinetics", at: Symbols) -> tuple[ca.SX, ca.SX]:
         """u (nu) and dz/dt."""
 
 
@@ -89,7 +89,7 @@ class Law(CompiledLaw):
         """As given."""
         return np.array(self.jumps)
 
-    def efforts(self, model: "Model", at: Symbols):
+    def efforts(self, model: "Kinetics", at: Symbols):
         """What the function gives."""
         arguments = (at.t, at.q, at.v, at.z) if self.initial else (at.t, at.q, at.v)
         given = self.function(*arguments)
@@ -134,7 +134,7 @@ class Tracking(CompiledLaw):
         return self.command(model, at, now, *desired), ca.SX(0, 1)
 
     @abstractmethod
-    def command(self, model: "Model", at: Symbols, now, x, xdot, xddot) -> ca.SX:
+    def command(self, model: "Kinetics", at: Symbols, now, x, xdot, xddot) -> ca.SX:
         """Efforts, from coordinates as they are and as they should be, by freedom (nv); NaN where the motion says
         nothing."""
 
@@ -236,7 +236,7 @@ def _gains(values) -> tuple[float, ...]:
         raise StateError(f"law: gains are a number, or one for each freedom in order, not {short(values)}") from error
 
 
-def _each(gains: tuple[float, ...], model: "Model") -> np.ndarray:
+def _each(gains: tuple[float, ...], model: "Kinetics") -> np.ndarray:
     """One for each freedom."""
     if len(gains) not in (1, model.nv):
         raise StateError(f"law: {len(gains)} gains were given for {model.nv} freedoms ({', '.join(model.v_names)})")
@@ -247,7 +247,7 @@ def _missing(x) -> bool:
     return not isinstance(x, ca.SX) and bool(np.isnan(x))
 
 
-def _all_named(model: "Model", x: np.ndarray, what: str) -> None:
+def _all_named(model: "Kinetics", x: np.ndarray, what: str) -> None:
     """These laws need an acceleration for every freedom, and an actuator."""
     if model.nq != model.nv:
         raise StateError(
@@ -262,7 +262,7 @@ def _all_named(model: "Model", x: np.ndarray, what: str) -> None:
         raise StateError(f"{what}: the motion says nothing about {', '.join(missing)}; add it with & to the motion")
 
 
-def _inverse(model: "Model", p: ca.SX, q, v, a) -> ca.SX:
+def _inverse(model: "Kinetics", p: ca.SX, q, v, a) -> ca.SX:
     tree = model.equations.tree(from_sx(p))
     return to_sx(model.equations.inverse(tree, q, v, a))
 
@@ -272,7 +272,7 @@ def _inverse(model: "Model", p: ca.SX, q, v, a) -> ca.SX:
 # follow from others, and needs no pivoting. It is singular only where the law itself has no answer.
 
 
-def _loops(model: "Model", at: Symbols) -> tuple[np.ndarray, np.ndarray]:
+def _loops(model: "Kinetics", at: Symbols) -> tuple[np.ndarray, np.ndarray]:
     """J and gamma."""
     equations, q, v = model.equations, from_sx(at.q), from_sx(at.v)
     tree = equations.tree(from_sx(at.p))
@@ -293,7 +293,7 @@ def _normal(jacobian: np.ndarray, picked: list[int], weight: float = 1.0) -> np.
     return n
 
 
-def _completed(model: "Model", at: Symbols, named: list[int], wanted: np.ndarray) -> np.ndarray:
+def _completed(model: "Kinetics", at: Symbols, named: list[int], wanted: np.ndarray) -> np.ndarray:
     """Accelerations of all freedoms, loops kept closed, from those that are wanted of as many as are free: J a = gamma
     and E a = wanted, so N a = J^T gamma + E^T wanted."""
     if len(named) != model.dof:
@@ -307,7 +307,7 @@ def _completed(model: "Model", at: Symbols, named: list[int], wanted: np.ndarray
     return solve_symmetric(_normal(jacobian, named), right[:, None])[:, 0]
 
 
-def _closed_inverse(model: "Model", at: Symbols, a: np.ndarray) -> ca.SX:
+def _closed_inverse(model: "Kinetics", at: Symbols, a: np.ndarray) -> ca.SX:
     """Efforts of the actuators, the least that do it: E^T tau + J^T lam = f, f what the tree takes.
 
     With as many actuators as freedoms tau is unique, and tau = E N^-1 f is part of the least solution. With more, lam
@@ -330,7 +330,7 @@ def _closed_inverse(model: "Model", at: Symbols, a: np.ndarray) -> ca.SX:
     return to_sx(mu)[driven]
 
 
-def _by_joint(model: "Model", given) -> ca.SX:
+def _by_joint(model: "Kinetics", given) -> ca.SX:
     """Efforts of the actuated freedoms from a column, a list, or a dict by joint name."""
     if not isinstance(given, Mapping):
         return _column(given, model.nu, "efforts", model.u_names)

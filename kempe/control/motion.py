@@ -25,8 +25,8 @@ from kempe.kinds import checked, doubles
 from kempe.spatial.quaternions import posed
 
 if TYPE_CHECKING:
-    from kempe.model.model import Model
-    from kempe.model.state import State
+    from kempe.kinetics.kinetics import Kinetics
+    from kempe.mechanics.state import State
 
 Three = tuple[ca.SX, ca.SX, ca.SX]  # values, rates, accelerations
 
@@ -118,11 +118,11 @@ class Motion(ABC):
 
     # ---- on a model ------------------------------------------------------------------------------------
 
-    def places(self, model: "Model") -> tuple[np.ndarray, np.ndarray]:
+    def places(self, model: "Kinetics") -> tuple[np.ndarray, np.ndarray]:
         """Where the entries of this motion are in a model's q and in its v, (k,) each; raises if it does not fit."""
         return places(model, self.names)
 
-    def on(self, model: "Model", start: "State | None" = None, *, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def on(self, model: "Kinetics", start: "State | None" = None, *, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and a of a whole model at one time or at many, (n, nq), (n, nv), (n, nv).
 
         Joints that are not named stay at rest where they are in `start`, or as they are drawn. Balls and

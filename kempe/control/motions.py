@@ -16,7 +16,7 @@ from kempe.control.motion import Closed, Motion, Polynomial, then
 from kempe.control.piecewise import Piecewise, check_times
 from kempe.errors import MotionError
 from kempe.kinds import checked, doubles
-from kempe.model.state import entry
+from kempe.mechanics.state import entry
 
 __all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.errors import StateError
-from kempe.model.state import entry
+from kempe.mechanics.state import entry
 
 if TYPE_CHECKING:
-    from kempe.model.model import Model
+    from kempe.kinetics.kinetics import Kinetics
     from kempe.topology.tree import TreeJoint
 
 SHORT = 0.5  # length of a quaternion below which it passes by zero; halfway between two of nearer signs it has 0.7
 
 
-def places(model: "Model", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+def places(model: "Kinetics", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """The index of every name in q and in v, (k,) each."""
     taken: dict[int, str] = {}
     found = []
@@ -30,7 +30,7 @@ def places(model: "Model", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarr
     return q, v
 
 
-def _place(model: "Model", name: str, names: tuple[str, ...]) -> "tuple[TreeJoint, int]":
+def _place(model: "Kinetics", name: str, names: tuple[str, ...]) -> "tuple[TreeJoint, int]":
     """The joint a name belongs to, and which of its coordinates it is."""
     joints = {t.joint.name: t for t in model.topology.tree}
     if name not in joints and name in model.q_names:

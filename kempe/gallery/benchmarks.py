@@ -4,10 +4,10 @@ from math import pi
 
 import numpy as np
 
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body, Hub
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 # ---- Andrews' squeezer -----------------------------------------------------------------------------------

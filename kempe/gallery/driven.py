@@ -2,8 +2,8 @@
 
 from kempe.control.motion import Motion
 from kempe.errors import StateError
+from kempe.mechanics.state import State
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 

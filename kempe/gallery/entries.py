@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kempe.gallery import benchmarks, excavator, linkages, loops, parallel, puma, swing, trees, two_arms
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 

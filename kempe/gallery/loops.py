@@ -8,10 +8,10 @@ from kempe.arithmetic.angles import cos, sin
 from kempe.arithmetic.sums import norm, times
 from kempe.control import motions
 from kempe.gallery.driven import driven
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 DOWN = (0.0, -9.81, 0.0)

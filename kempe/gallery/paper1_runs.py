@@ -11,8 +11,8 @@ from kempe.control import motions
 from kempe.control.laws import computed_torque
 from kempe.control.motion import Motion
 from kempe.gallery import loops
+from kempe.mechanics.state import State
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 FORMULATION = "partition"

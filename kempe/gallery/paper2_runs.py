@@ -11,9 +11,9 @@ from kempe.control import motions
 from kempe.control.motion import Motion
 from kempe.gallery.linkages import carpet_scraper
 from kempe.gallery.loops import three_rrr
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 PAIR = "slm", "sslm"  # what the paper compares

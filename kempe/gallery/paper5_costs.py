@@ -12,8 +12,8 @@ from kempe.compiler.kernel import Kernel
 from kempe.gallery import paper5_runs as runs
 from kempe.gallery.report import Report
 from kempe.gallery.timing import REPEATS, RUNS, in_turn, least
+from kempe.mechanics.state import State
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 TOLERANCES = 1e-6, 1e-8

@@ -14,10 +14,10 @@ import numpy as np
 
 from kempe import Law
 from kempe.gallery.parallel import BELOW, FEET, GOUGH_START, HEADS, LEGS, gough_stewart, gough_stewart_at
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 from kempe.spatial.quaternions import exponential, to_matrix
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from kempe.control import motions
 from kempe.gallery.driven import driven
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Cylinder
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 from kempe.spatial.quaternions import conjugate, exponential, product, to_matrix
 

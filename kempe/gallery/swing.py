@@ -4,10 +4,10 @@ import numpy as np
 
 from kempe import Switch
 from kempe.gallery.figure import SIDES, figure, palm_of
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Cylinder, Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 from kempe.spatial.quaternions import exponential, to_matrix
 

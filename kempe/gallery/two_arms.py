@@ -9,9 +9,9 @@ from kempe.arithmetic.angles import cos, sin
 from kempe.control import motions
 from kempe.control.laws import pd
 from kempe.control.motion import Motion
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results.trajectory import Trajectory
 
 LINKS = (0.5, 3.0), (0.45, 2.0), (0.12, 0.5)  # m and kg: upper arm, forearm, gripper

@@ -11,9 +11,10 @@ from kempe.dynamics.masked import Masked
 from kempe.dynamics.partition import Partition
 from kempe.dynamics.trees import Springs
 from kempe.errors import MechanismError
+from kempe.kinetics.structures import Structures
+from kempe.loops.prepared import require_legs
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.structures import Structures
 from kempe.topology.spanning import topology
 from kempe.topology.tree import Topology
 
@@ -44,10 +45,9 @@ def compile_model(
     if sprung:
         found = Model(Equations(found, (), Partition()), source).held_by_springs(**springs)
     _has(found, parameters)
-    model = Model(Equations(found, parameters, suited(asked, found)), source)
-    model.compiled["structures"] = Structures(asked, {frozenset(found.on): model})
+    model = Model(Equations(found, parameters, suited(asked, found)), source, Structures(asked))
     if isinstance(asked, Denoc):
-        model.leg_scales  # noqa: B018 (raises where the mechanism is not one for denoc)
+        require_legs(model.prepared)
     return model
 
 

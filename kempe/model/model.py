@@ -1,42 +1,41 @@
 """Model: what a user holds after compiling; each function becomes native code when it is first called."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, overload
 
-import casadi as ca
 import numpy as np
 
-from kempe.compiler.count import Counts, count
-from kempe.compiler.kernel import Kernel
-from kempe.compiler.program import Program
-from kempe.compiler.recall import recalled
-from kempe.compiler.trace import trace
-from kempe.dynamics.choose import Candidate
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.formulation import Formulation
-from kempe.dynamics.function import Function
-from kempe.dynamics.partition import Partition
-from kempe.errors import NotClosed, Singular, StateError
-from kempe.kinds import checked, short, text
-from kempe.mechanism.bodies import Body, Marker
+from kempe.errors import StateError
+from kempe.kinds import checked
+from kempe.kinetics.kinetics import Kinetics
+from kempe.kinetics.structures import Structures
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model import blocks, loop_blocks
-from kempe.model.dynamics import Dynamics
-from kempe.model.state import State
-from kempe.model.structures import Structures, switched_on
 from kempe.model.why import why
 
 if TYPE_CHECKING:
+    from kempe.analyze.denoc import Matrices
+    from kempe.analyze.equilibrium import Equilibrium
+    from kempe.analyze.linearize import Linearization, Mode
+    from kempe.analyze.parallel import Parallel
+    from kempe.analyze.singularity import Singularity
+    from kempe.analyze.subsystems import Inverse
+    from kempe.analyze.supports import Support
+    from kempe.analyze.workspace import Workspace
+    from kempe.control.motion import Motion
+    from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.batch import Batch
     from kempe.simulate.stepper import Stepper
+    from kempe.simulate.tuning import Tuning
+    from kempe.topology.subsystems import Subsystems
 
 
-class Model(Dynamics):
+class Model(Kinetics):
     """A compiled mechanism.
 
     q (nq) and v (nv) are the coordinates and velocities of its tree, tau (nu) the efforts of actuated freedoms; all
@@ -44,245 +43,20 @@ class Model(Dynamics):
     `p_names`, and are the mechanism's own where they are not.
     """
 
-    @checked(StateError)
-    def __init__(self, equations: Equations, source: Mechanism):
-        """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
-        super().__init__(equations.topology, equations.parameters)
-        self.equations = equations
-        self._source = source
-        self._marker_kernels: WeakKeyDictionary[Marker, dict[str, Kernel]] = WeakKeyDictionary()
-        self._bodies = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
-        self._kernels: dict[str, Kernel] = {}
-        self.compiled: dict = {}  # what later stages have made of this model, to be found again
-
     def __reduce__(self):
         """Without code: it is compiled, or fetched, where the model lands."""
         return _again, (self.equations, self._source, self.structures.asked)
 
     # ---- what it is ------------------------------------------------------------------------------------
 
-    @property
-    def formulation(self) -> str:
-        """The equations in use, found out when first asked for where `auto` was given."""
-        return self.chosen.used.name
-
     @cached_property
     def why(self) -> str:
         """Which equations are used, and why, in a sentence."""
         return why(self)
 
-    @cached_property
-    def counts(self) -> Counts:
-        """Operations of one evaluation of forward dynamics."""
-        return count(self.program("forward_dynamics"))
-
     def cite(self) -> str:
         """The papers behind the equations in use."""
         return self.chosen.used.paper
-
-    # ---- structures ------------------------------------------------------------------------------------
-
-    @property
-    def structures(self) -> Structures:
-        """The models of this mechanism with other joints switched on, as far as they have been asked for."""
-        if "structures" not in self.compiled:
-            self.compiled["structures"] = Structures(self.equations.formulation, {frozenset(self.topology.on): self})
-        return self.compiled["structures"]
-
-    def switched(self, joints: Mapping[str, bool]) -> "Model":
-        """The model with these switchable joints on (True) or off (False), the others as they are here; its q and v
-        are those of this one."""
-        return self.structures.model(self, switched_on(self.topology, joints))
-
-    @checked(StateError)
-    def with_equations(self, equations: Equations) -> "Model":
-        """Of the same mechanism, by other equations."""
-        return Model(equations, self._source)
-
-    # ---- compiling -------------------------------------------------------------------------------------
-
-    @checked(StateError)
-    def casadi(self, name: str, marker: Marker | Body | str | None = None) -> ca.Function:
-        """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
-        freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
-        if marker is None:
-            equations = self._equations_of(name)
-            return equations.casadi(name, equations.functions()[name])
-        functions = self.equations.marker_functions(self.marker(marker))
-        if name not in functions:
-            raise StateError(f"there is no function {name!r} of a marker; there are {', '.join(functions)}")
-        return self.equations.casadi(name, functions[name])
-
-    @cached_property
-    def chosen(self) -> Equations:
-        """The equations in use, with generalized coordinates where there are loops."""
-        if not self.equations.is_closed:
-            return self.equations
-        return self._by(self.decision.taken)
-
-    def _by(self, candidate: Candidate) -> Equations:
-        """The equations by another formulation, of the same tree in the same coordinates."""
-        return self.equations.by(candidate.formulation.using(self.choice, self.leg_scales))
-
-    @cached_property
-    def exact(self) -> "Model":
-        """The same tree with its loops closed by equations, where springs hold them; else the model itself."""
-        held, sprung = self.topology.held, self.topology.sprung
-        if not (held or sprung):
-            return self
-        closed = replace(self.topology, loops=held, held=(), couplings=sprung, sprung=(), springs=())
-        known = tuple(path for path in self.p_names if path in closed.parameters)
-        return Model(replace(self.equations, topology=closed, parameters=known, formulation=Partition()), self._source)
-
-    def exact_p(self, p) -> np.ndarray | None:
-        """Of parameters, those that `exact` takes too."""
-        if p is None or self.exact is self:
-            return p
-        return np.asarray(p, dtype=float)[..., [self.p_names.index(path) for path in self.exact.p_names]]
-
-    @property
-    def pivot_count(self) -> int:
-        """How many numbers forward dynamics divides by, of loops and of inertia."""
-        return sum(self.chosen.used.pivot_counts(self.nv, self.dof))
-
-    @checked(StateError)
-    def program(self, name: str) -> Program:
-        """A function of this model as a program."""
-        return _recalled(self._equations_of(name), name)
-
-    @checked(StateError)
-    def candidate_program(self, candidate: Candidate) -> Program:
-        """Forward dynamics by another formulation, as a program."""
-        return _recalled(self._by(candidate), "forward_dynamics")
-
-    def _equations_of(self, name: str) -> Equations:
-        """The ones a function is traced from: only those that depend on it have a formulation chosen for them."""
-        if name in loop_blocks.FUNCTIONS and self.in_blocks:
-            return self.equations
-        described = self.equations.functions().get(name)
-        if described is not None and not described.chosen:
-            return self.equations
-        if name not in self.chosen.functions():
-            raise StateError(f"there is no function {name!r}; there are {', '.join(self.chosen.functions())}")
-        return self.chosen
-
-    def kernel(self, name: str) -> Kernel:
-        """A function of this model as native code."""
-        try:
-            return self._kernels[name]
-        except (KeyError, TypeError, NotImplementedError):
-            return self._kernels.setdefault(name, Kernel(self.program(name)))
-
-    @cached_property
-    def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
-        """What forward dynamics of one state enters, None where one call will not do; the parameters it takes; whether
-        it tells of loops."""
-        closed, rest = self.topology.constrained, (self.p,) if self.p_names else ()
-        try:
-            if closed and not self.tells_at_once:
-                return None, rest, closed
-        except (NotClosed, Singular):  # no state is known to choose equations by; one that is given will do
-            return None, rest, closed
-        return self.kernel("driven_dynamics" if closed else "forward_dynamics").enter, rest, closed
-
-    @cached_property
-    def tells_at_once(self) -> bool:
-        """Whether one program tells accelerations, and whether loops are closed and can be relied on."""
-        return "driven_dynamics" in self.chosen.functions()
-
-    @cached_property
-    def in_blocks(self) -> bool:
-        """Whether what there is to know of loops is worked out loop by loop: there are many."""
-        return loop_blocks.repeats(self.equations)
-
-    def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
-        """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
-        marker, name = self._marker(marker), text(name, "marker_kernel: name", StateError)
-        kernels = self._marker_kernels.setdefault(marker, {})
-        if name not in kernels:
-            equations, own = self.equations, self._own(marker)
-            functions = equations.marker_functions(own)
-            if name not in functions:
-                raise StateError(f"there is no function {name!r} of a marker; there are {', '.join(functions)}")
-            program = recalled(lambda: _traced(equations, name, functions[name]), equations, own, name)
-            kernels[name] = Kernel(program)
-        return kernels[name]
-
-    def _marker(self, marker: Marker | Body | str) -> Marker:
-        if isinstance(marker, str):
-            name, _, label = marker.partition(".")
-            if name not in self._bodies:
-                raise StateError(f"there is no body {name!r}; there are {', '.join(self._bodies)}")
-            markers = self._bodies[name].markers
-            if (label or "origin") not in markers:
-                raise StateError(f"body {name!r} has no marker {label!r}; it has {', '.join(markers)}")
-            return markers[label or "origin"]
-        if isinstance(marker, Body):
-            return marker.origin
-        if not isinstance(marker, Marker):
-            raise StateError(f"marker is {short(marker)}; give a marker, a body, or a name such as 'crank.end'")
-        return marker
-
-    def marker(self, marker: Marker | Body | str) -> Marker:
-        """A marker, a body's origin, or what has that name, on this model's own copy of the body."""
-        return self._own(self._marker(marker))
-
-    def _own(self, marker: Marker) -> Marker:
-        if marker.body.mechanism not in (self._source, self.mechanism):
-            raise StateError(f"marker {marker} is on a body of another mechanism")
-        if marker.body.name not in self._bodies:
-            raise StateError(f"body {marker.body.name!r} was added after the mechanism was compiled; compile it again")
-        for x in marker.position:
-            if isinstance(x, str) and x not in self.equations.constant_tree.values:
-                raise StateError(f"marker {marker} refers to {x!r}, which is no parameter of this mechanism")
-        return replace(marker, body=self._bodies[marker.body.name])
-
-    def call(self, kernel: str | Kernel, *arguments, p=None):
-        """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
-        if isinstance(kernel, str):
-            kernel = self._kernels.get(kernel) or self.kernel(kernel)
-        elif not isinstance(kernel, Kernel):
-            raise StateError(f"call: kernel is {short(kernel)}; give a kernel, or the name of a function")
-        if self.p_names:
-            return kernel(*arguments, self.p if p is None else p)
-        if p is not None:
-            raise StateError("this model keeps no parameters as inputs; compile it with parameters=[...]")
-        return kernel(*arguments)
-
-    # ---- kinematics of a marker, or of a body's own frame ----------------------------------------------
-
-    def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation (columns are the marker's axes in world axes) and position."""
-        return self._asked("pose", p, self.marker_kernel("pose", marker), q=q)
-
-    def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
-        roll; and the matrix (6, nv) by which they change with v."""
-        return self._asked("place", p, self.marker_kernel("place", marker), q=q)
-
-    def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
-        """Second derivatives of a marker's place (6) where vdot is zero."""
-        return self._asked("place_bias", p, self.marker_kernel("place_bias", marker), q=q, v=v)
-
-    def body_poses(self, q, p=None) -> np.ndarray:
-        """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
-        return self._asked("body_poses", p, q=q)
-
-    def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
-        """[omega; velocity of the marker's origin] in world axes."""
-        return self._asked("twist", p, self.marker_kernel("twist", marker), q=q, v=v)
-
-    def acceleration(self, marker: Marker | Body | str, q, v, a, p=None) -> np.ndarray:
-        """[angular acceleration; acceleration of the marker's origin] in world axes."""
-        return self._asked("acceleration", p, self.marker_kernel("acceleration", marker), q=q, v=v, a=a)
-
-    def jacobian(self, marker: Marker | Body | str, q, p=None) -> np.ndarray:
-        """J (6, nv): twist = J v."""
-        return self._asked("jacobian", p, self.marker_kernel("jacobian", marker), q=q)
-
-    def jacobian_rate(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
-        """dJ/dt (6, nv)."""
-        return self._asked("jacobian_rate", p, self.marker_kernel("jacobian_rate", marker), q=q, v=v)
 
     # ---- motion ----------------------------------------------------------------------------------------
 
@@ -320,37 +94,169 @@ class Model(Dynamics):
 
         return Batch(self, threads)
 
+    # ---- analyses and motions -------------------------------------------------------------------------
+
+    @checked(StateError)
+    def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
+        """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",
+        "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; no efforts."""
+        from kempe.simulate.prescribed import kinematic
+
+        return kinematic(self, motion, start, output)
+
+    @checked(StateError)
+    def singularity(self, q, output=None) -> "Singularity":
+        """How near a closed state is to gaining freedoms (constraint), to moving with all actuators held (parallel,
+        type II), and to an output (a joint, body or marker) that cannot move in some direction (serial, type I)."""
+        from kempe.analyze.singularity import singularity
+
+        (q,) = self._looked_at("singularity", q=q)
+        if q.ndim != 1:
+            raise StateError(f"singularity: q has shape {q.shape}; give one state, ({self.nq},)")
+        return singularity(self, q, output)
+
+    @checked(StateError)
+    def workspace(self, point, start: State | Mapping | None = None, step: float | None = None, *,
+                  hold: Mapping | None = None, mode: str = "all", plane: str | None = None,
+                  most: int | None = None) -> "Workspace":  # fmt: skip
+        """Where a point of a mechanism with two freedoms can go from `start`, joint limits kept, with singular curves.
+
+        point: a marker, a body, or "rod.end". start: a state, or values for `assemble`. step: between states, in
+        radians or in sizes of the mechanism, over all joints. hold: joints, or places such as "base.x", and their
+        values, or bodies and their rotations (a matrix, or an angle about z), None for what they are at the start.
+        mode: "start" keeps to what is reached without a parallel singular pose. plane: of the picture, such as "xz".
+        most: states at most (200000).
+        """
+        from kempe.analyze.workspace import workspace
+
+        return workspace(self, point, start, step, hold or {}, mode, plane, most)
+
+    @overload
+    def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None, weights=None,
+                         bounds=None) -> "Trajectory": ...  # fmt: skip
+    @overload
+    def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray: ...
+    def inverse_dynamics(self, q, v=None, a=None, p=None, *, start=None, output=0.01, weights=None, bounds=None,
+                         check=True):  # fmt: skip
+        """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
+        would need an effort too. With loops, a must keep them closed, or be a dict over as many joints as are free,
+        which is completed.
+
+        With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
+        `start`, or follow from the loops; `output` is a spacing in seconds, or times.
+
+        Where more actuators work than there are freedoms, efforts are the least that do it, by the sum of their squares
+        times `weights` (a dict by joint); `bounds`, a dict of (low, high) or of one number for both, are kept.
+        """
+        if v is None:
+            from kempe.simulate.prescribed import prescribed
+
+            return prescribed(self, q, start, output, p, weights, bounds)
+        if a is None:
+            raise StateError("inverse_dynamics: accelerations a are missing; give q, v and a, or a motion alone")
+        return super().inverse_dynamics(q, v, a, p, weights=weights, bounds=bounds, check=check)
+
+    def denoc(self, q) -> "Matrices":
+        """The decoupled natural orthogonal complement of a closed state (paper 1, eqs. 15-17), to look at: N_l, N_c,
+        N_d, the twists of all bodies of all legs per unit of the actuated rates. Of a model compiled with `denoc`."""
+        from kempe.analyze.denoc import matrices
+
+        return matrices(self, *self._looked_at("denoc", q=q))
+
+    @checked(StateError)
+    def synthesize(self, motion: "Motion", *, start: State | None = None, output=0.01,
+                   supports: "Support | Iterable[Support]" = (), support: str = "qp", weights=None, bounds=None,
+                   forces: float = 1.0, residual: float | None = None, p=None) -> "Synthesis":  # fmt: skip
+        """What a recorded or key-framed motion takes where not all freedoms are actuated, as of a figure that floats:
+        efforts, forces of supports, and the residual wrench on its root that nothing can make. The motion is brought
+        onto the loops with the least change; `docs/synthesis.md` has it all.
+
+        supports: `kp.Support`s, points of bodies that press on the ground, at times.
+        support: "qp", by which they push within friction and efforts keep `bounds`; or "minimum", the least squares.
+        weights, bounds: of efforts, as for `inverse_dynamics`. forces: what a square of a support's force, times the
+        mechanism's size, costs beside that of an effort. residual: the same of what is missing; it is least at any
+        price unless given.
+        """
+        from kempe.simulate.synthesis import Wishes, synthesize
+
+        wishes = Wishes(support, weights, bounds, forces, residual)
+        return synthesize(self, motion, start, output, supports, wishes, p)
+
+    @cached_property
+    def subsystems(self) -> "Subsystems":
+        """As `topology.subsystems`, with the independent equations of every loop by rank, at the general one of sampled
+        assembled states: fewer than counted where constraints are redundant."""
+        from kempe.analyze.subsystems import subsystems
+
+        return subsystems(self)
+
+    def inverse_by_subsystems(self, q, v, a, p=None) -> "Inverse":
+        """Efforts and multipliers of one state as `inverse_dynamics` and `multipliers` give them, solved for one
+        subsystem after the other (paper 2, section 2.2), with words on which could be and which were solved together;
+        a as for `inverse_dynamics`."""
+        from kempe.analyze.subsystems import inverse_by_subsystems
+
+        q, v, a = self._looked_at("inverse_by_subsystems", p, q=q, v=v, a=a)
+        return inverse_by_subsystems(self, q, v, a, p)
+
+    @checked(StateError)
+    def tune_stiffness(self, error: float, state: State | None = None, duration: float = 1.0, torque=None,
+                       tolerance: float = 1e-9) -> "Tuning":  # fmt: skip
+        """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all that
+        was tried, to be printed and drawn (paper 5, Figure 6). Of a model compiled with `springs`, whose dampers keep
+        their ratio to critical damping."""
+        from kempe.simulate.tuning import tune_stiffness
+
+        return tune_stiffness(self, error, state, duration, torque, tolerance)
+
+    def parallel(self) -> "Parallel":
+        """Operations of each subsystem's own program, and what processors side by side could gain at most."""
+        from kempe.analyze.parallel import parallel
+
+        return parallel(self)
+
+    @checked(StateError)
+    def linearize(self, state: State, tau=None, outputs: Sequence[str] | str | None = None, *,
+                  coordinates: Sequence[str] | None = None, hold: Sequence[str] = (),
+                  p=None) -> "Linearization":  # fmt: skip
+        """A, B, C, D of small motions about a state under constant efforts tau, with eigenvalues and mode shapes; about
+        a state that moves, of motions beside its trajectory, at that moment.
+
+        outputs: joints, places such as "platform.x", or rates such as "A'"; else what is actuated. coordinates: the
+        freedoms that make up x, as many as there are; else chosen. hold: freedoms that are locked.
+        """
+        from kempe.analyze.linearize import linearize
+
+        return linearize(self, state, tau, outputs, coordinates, hold, p)
+
+    @checked(StateError)
+    def modes(self, state: State, tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
+        """How it swings about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
+        each, those of `linearize`."""
+        return self.linearize(state, tau, hold=hold, p=p).modes
+
+    @checked(StateError)
+    def equilibrium(self, near: Mapping | State | None = None, tau=None, hold: Mapping | Sequence[str] = (), *,
+                    stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip
+        """A closed state at which nothing moves under constant efforts tau, and how stable it is.
+
+        near: values, or a state, to begin at. hold: joints that are held, with values or where they begin; what that
+        takes is found. stable: looks for one that is stable; False gives the nearest of any kind.
+        """
+        from kempe.analyze.equilibrium import equilibrium
+
+        return equilibrium(self, near, tau, hold, stable, p)
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
-        equations = self.chosen if "chosen" in vars(self) else self.equations  # found out by those who ask
+        prepared = vars(self.prepared)  # the formulation is found out by those who ask
+        equations = prepared.get("chosen", self.equations)
         said = equations.formulation.name if equations.formulation is not None else "auto"
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {said})"
 
 
-def _recalled(equations: Equations, name: str) -> Program:
-    """A function of these equations, as it was traced before or now."""
-    return recalled(lambda: function_program(equations, name), equations, name)
-
-
-def function_program(equations: Equations, name: str) -> Program:
-    """A function of these equations, traced now, in repeated blocks where they serve."""
-    if name == "driven_dynamics" and blocks.repeats(equations):
-        parts = ("fitness", "residual", "loop_slip")
-        return blocks.driven(equations, *(_recalled(equations, part) for part in parts))
-    repeated = blocks.program(equations, name) or loop_blocks.program(equations, name)
-    return repeated or _traced(equations, name, equations.functions()[name])
-
-
-def _traced(equations: Equations, name: str, described: Function) -> Program:
-    function, sizes = equations.casadi(name, described), zip(described.outputs, described.kinds, strict=True)
-    shapes = {n: () if kind == "scalar" else function.size_out(n) for n, kind in sizes if kind != "vector"}
-    return trace(function, outputs=shapes)
-
-
 def _again(equations: Equations, source: Mechanism, asked: Formulation | None) -> Model:
     """A model as it was, with nothing compiled."""
-    model = Model(equations, source)
-    model.compiled["structures"] = Structures(asked, {frozenset(equations.topology.on): model})
-    return model
+    return Model(equations, source, Structures(asked))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.analyze.reactions import Reactions, reactions
 from kempe.errors import StateError
+from kempe.kinetics.reactions import Reactions, reactions
 from kempe.results.columns import unknown
 from kempe.results.structures import parameters_of, parts
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from kempe.errors import StateError
 from kempe.kinds import text
-from kempe.model.model import Model
-from kempe.model.state import placed
+from kempe.mechanics.state import placed
 
 if TYPE_CHECKING:
+    from kempe.model.model import Model
     from kempe.results.rollout import Rollout
     from kempe.results.trajectory import Trajectory
 
 
-def _whole(run: "Trajectory | Rollout") -> Model:
+def _whole(run: "Trajectory | Rollout") -> "Model":
     """The model in which every joint that can close a loop does."""
     return run.model.switched(dict.fromkeys(run.model.topology.switchable, True))
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from kempe.errors import RowError, StateError
 from kempe.kinds import checked, short, whole
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from kempe.results import ink, measured
 from kempe.results.columns import COORDINATE, RATE, labels, lookup, unknown
 from kempe.results.outcome import NON_FINITE, Outcome, Statistics
@@ -18,6 +17,8 @@ from kempe.results.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from kempe.model.model import Model
 
 DRAWN = 200  # lines in a picture at most; beyond, a band says where the others are
 
@@ -33,7 +34,7 @@ class Rollout:
     rows, ..): efforts of stops. statistics: what it cost.
     """
 
-    model: Model
+    model: "Model"
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -136,7 +137,7 @@ class Rollout:
     def _accelerations(self, q, v, tau, p) -> np.ndarray:
         if not self.model.topology.constrained:
             return self.model.call("forward_dynamics", q, v, tau, p=p)
-        from kempe.analyze.closed import forward
+        from kempe.kinetics.closed import forward
 
         return forward(self.model, q, v, tau, p, check=False)
 

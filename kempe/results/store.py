@@ -24,7 +24,6 @@ from kempe.errors import CompileError, FileError, KempeError, MissingPackage
 from kempe.kinds import short
 from kempe.mechanism.files import parse
 from kempe.mechanism.writing import text
-from kempe.model.model import Model
 from kempe.results import structures
 from kempe.results.columns import SHOWN, TIME, all_labels, columns
 from kempe.results.outcome import Occurrence, Outcome, Statistics
@@ -33,6 +32,8 @@ from kempe.whole import as_path, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kempe.model.model import Model
 
 FORMAT, VERSION = "kempe trajectory", 1
 ARRAYS = ("t", "q", "v", "a", "u", "stops", "z")
@@ -51,7 +52,7 @@ def save(run: Trajectory, path: str | Path) -> Path:
     return write_whole(path, _format(path)[0](run))
 
 
-def load(path: str | Path, model: Model | None = None) -> Trajectory:
+def load(path: str | Path, model: "Model | None" = None) -> Trajectory:
     """The run of a file, compiled again unless a model is given."""
     path = as_path(path)
     read = _format(path)[1]
@@ -67,7 +68,7 @@ def load(path: str | Path, model: Model | None = None) -> Trajectory:
         raise FileError(f"{path}: cut short, damaged, or not a run that Kempe wrote ({told})") from error
 
 
-def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[bytes, str, Model | None], Trajectory]]:
+def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[bytes, str, "Model | None"], Trajectory]]:
     if path.suffix.lower() not in FORMATS:
         raise FileError(f"{path}: runs are kept in files that end with {' or '.join(FORMATS)}")
     return FORMATS[path.suffix.lower()]
@@ -113,7 +114,7 @@ def _checked(found: Any, source: str) -> Mapping[str, Any]:
     return found
 
 
-def _model(found: Mapping[str, Any], source: str, model: Model | None) -> Model:
+def _model(found: Mapping[str, Any], source: str, model: "Model | None") -> "Model":
     if model is None:
         mechanism = parse(found["mechanism"], Path(source))
         with warnings.catch_warnings(record=True) as given:
@@ -152,12 +153,12 @@ def _springs(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _names(model: Model) -> dict[str, list[str]]:
+def _names(model: "Model") -> dict[str, list[str]]:
     """What the entries of q, v, u and p belong to."""
     return {which: list(getattr(model, f"{which}_names")) for which in "qvup"}
 
 
-def _assembled(found: Mapping[str, Any], model: Model, source: str, arrays: Mapping[str, np.ndarray]) -> Trajectory:
+def _assembled(found: Mapping[str, Any], model: "Model", source: str, arrays: Mapping[str, np.ndarray]) -> Trajectory:
     outcome = found["outcome"] | {"names": tuple(found["outcome"]["names"])}
     occurred = [Occurrence(o["name"], o["t"], tuple(o["q"]), tuple(o["v"])) for o in found["occurrences"]]
     try:
@@ -186,7 +187,7 @@ def _to_npz(run: Trajectory) -> bytes:
     return file.getvalue()
 
 
-def _from_npz(content: bytes, source: str, model: Model | None) -> Trajectory:
+def _from_npz(content: bytes, source: str, model: "Model | None") -> Trajectory:
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         size = sum(each.file_size for each in packed.infolist())
         if size > max(EXPANDS * len(content), 2**26):
@@ -255,7 +256,7 @@ def _digits(x: float) -> str:
     return "-nan" if x != x and copysign(1.0, x) < 0 else repr(x)
 
 
-def _from_csv(content: bytes, source: str, model: Model | None) -> Trajectory:
+def _from_csv(content: bytes, source: str, model: "Model | None") -> Trajectory:
     content = _check_sum(content, source)
     file = io.StringIO(content.decode(), newline="")
     described: dict[str, Any] = {}
@@ -277,7 +278,7 @@ def _from_csv(content: bytes, source: str, model: Model | None) -> Trajectory:
     return _assembled(found, model, source, _from_columns(table, model, found["z_names"], source, len(rows)))
 
 
-def _from_columns(table: Mapping, model: Model, z_names, source: str, rows: int) -> dict[str, np.ndarray]:
+def _from_columns(table: Mapping, model: "Model", z_names, source: str, rows: int) -> dict[str, np.ndarray]:
     """The arrays of a run from its columns by header, in any order."""
     heads = [TIME, *(label.header for label in all_labels(model, z_names))]
     missing = [head for head in heads if head not in table]
@@ -309,7 +310,7 @@ def to_pandas(run: Trajectory) -> "pd.DataFrame":
     return frame
 
 
-def from_pandas(frame: "pd.DataFrame", model: Model | None = None) -> Trajectory:
+def from_pandas(frame: "pd.DataFrame", model: "Model | None" = None) -> Trajectory:
     """The run of a table; its rows may be fewer, its columns more, than they were."""
     source = "the table"
     if KEY not in frame.attrs:

@@ -9,9 +9,9 @@ import numpy as np
 
 from kempe.errors import StateError
 from kempe.kinds import checked, doubles
-from kempe.model.model import Model
 
 if TYPE_CHECKING:
+    from kempe.model.model import Model
     from kempe.results.trajectory import Trajectory
 
 
@@ -93,7 +93,7 @@ def written(run: "Trajectory") -> dict[str, Any]:
     return {"structure": spans, "switches": made, "on_names": list(run.on_names)}
 
 
-def read(model: Model, found: Mapping[str, Any], rows: int) -> dict[str, Any]:
+def read(model: "Model", found: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """Which joints were on, for every row, and what was switched, from what was written; older files say nothing."""
     names = tuple(found.get("on_names", model.topology.switchable))
     spans = found.get("structure", [[rows, model.topology.on]])
@@ -116,7 +116,7 @@ def _impulse(name: str, given: Any) -> np.ndarray:
     return found
 
 
-def model_of(model: Model, on: np.ndarray) -> Model:
+def model_of(model: "Model", on: np.ndarray) -> "Model":
     """The model with those switchable joints on that are marked."""
     names = model.topology.switchable
     return model.switched(dict(zip(names, map(bool, on[: len(names)]), strict=True))) if names else model
@@ -137,7 +137,7 @@ def residuals(run: "Trajectory") -> np.ndarray:
     return found.max(axis=1, initial=0.0)
 
 
-def parts(run: "Trajectory") -> Iterator[tuple[Model, slice]]:
+def parts(run: "Trajectory") -> Iterator[tuple["Model", slice]]:
     """Rows of a run, and the model that held there."""
     for span in run.structure:
         yield model_of(run.model, run.on[span.rows.start]), span.rows

@@ -11,9 +11,8 @@ import numpy as np
 
 from kempe.errors import RowError, StateError
 from kempe.kinds import checked, doubles, is_number, is_row, short, text
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model.model import Model
-from kempe.model.state import State
 from kempe.results import balance, between, columns, instants, measured, structures
 from kempe.results.columns import ACCELERATION, COORDINATE, EFFORT, RATE, STOP, frozen, labels, lookup, unknown
 from kempe.results.outcome import FINISHED, Occurrence, Outcome, Statistics
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from kempe.analyze.linearize import Linearization
+    from kempe.model.model import Model
 
 Points = Iterable[Marker | Body | str] | Marker | Body | str
 NO_STATISTICS = Statistics()
@@ -45,7 +45,7 @@ class Trajectory:
     was switched, when, and what that did.
     """
 
-    model: Model
+    model: "Model"
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
@@ -368,7 +368,7 @@ class Trajectory:
         return save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path, model: Model | None = None) -> "Trajectory":
+    def load(cls, path: str | Path, model: "Model | None" = None) -> "Trajectory":
         """The run of a file. Its mechanism is compiled again, unless a model of the same mechanism is given."""
         from kempe.results.store import load
 
@@ -381,7 +381,7 @@ class Trajectory:
         return to_pandas(self)
 
     @classmethod
-    def from_pandas(cls, frame: "pd.DataFrame", model: Model | None = None) -> "Trajectory":
+    def from_pandas(cls, frame: "pd.DataFrame", model: "Model | None" = None) -> "Trajectory":
         """The run of such a table."""
         from kempe.results.store import from_pandas
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from kempe.analyze.choosing import choose_at, fitness, pivots_at
 from kempe.dynamics import denoc, loops
 from kempe.dynamics.generalized import Choice
 from kempe.dynamics.kinematics import frames
 from kempe.errors import Singular, StateError
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.choosing import fitness, pivots_at
 from kempe.simulate.events import Event
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, System, system
@@ -34,7 +34,7 @@ ENDED = 1.01  # of that: what a state that was located by it may have by roundin
 BETTER = 2.0  # by how much other rows must be fitter than the model's own
 
 
-def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
+def first(model: Kinetics, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
     """The system of a run that begins at q, and its scales."""
     if crossing or setting.pull:
         words = 'singular="cross"' if crossing else 'stabilize="baumgarte"'
@@ -45,7 +45,7 @@ def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.n
             f"{model.mechanism.name!r}: it can move with them held; start elsewhere, or give formulation='partition'"
         )
     given = p if model.p_names else None
-    own, other = model.choice, choose_at(model, q, p=given)
+    own, other = model.choice, model.prepared.atlas.chooser.at(q, p=given)
     choice = other if fitness(model, other, q, given) > BETTER * fitness(model, own, q, given) else own
     return system(model, setting, choice), scales(model, p, choice, q)
 
@@ -54,7 +54,7 @@ def first(model: Model, setting: Setting, crossing: bool, q: np.ndarray, p: np.n
 class End(Event):
     """Where the run ends, or the rows that it is watched by expire. expression: of q and p."""
 
-    model: Model | None = None
+    model: Kinetics | None = None
 
     def value(self, t, q, v, z, w, p):
         """The expression."""
@@ -66,23 +66,23 @@ class End(Event):
         assert model is not None
         if fit_at(model, q, p) <= ENDED * LEAST:
             return None
-        return end_of(model, choose_at(model, q, p=p if model.p_names else None), q, p)
+        return end_of(model, model.prepared.atlas.chooser.at(q, p=p if model.p_names else None), q, p)
 
 
-def end_of(model: Model, choice: Choice | None, q: np.ndarray, p: np.ndarray) -> End | None:
+def end_of(model: Kinetics, choice: Choice | None, q: np.ndarray, p: np.ndarray) -> End | None:
     """The event that ends a run that stands at q, watched by the rows of a choice; None where these are dependent."""
     assert choice is not None
     side = int(np.prod(np.sign(pivots_at(model, choice, q, p if model.p_names else None))))
     return End(NAME, _expression(model, choice, side), model=model) if side else None
 
 
-def fit_at(model: Model, q: np.ndarray, p: np.ndarray) -> float:
+def fit_at(model: Kinetics, q: np.ndarray, p: np.ndarray) -> float:
     """How far the actuated joints are from failing as coordinates."""
     pivots, _ = model.call("leg_pivots", q, p=p if model.p_names else None)
-    return float(np.sqrt(max(0.0, (pivots * model.leg_scales).min(initial=1.0))))
+    return float(np.sqrt(max(0.0, (pivots * model.prepared.leg_scales).min(initial=1.0))))
 
 
-def _expression(model: Model, choice: Choice, side: int) -> Callable:
+def _expression(model: Kinetics, choice: Choice, side: int) -> Callable:
     """Fitness with the sign of det J_S beside that where the rows were chosen, less what is left at the end."""
 
     def expression(q, p):
@@ -92,7 +92,7 @@ def _expression(model: Model, choice: Choice, side: int) -> Callable:
         signed = ca.SX(side)
         for pivot in Elimination(rows[np.ix_(choice.rows, choice.dependent)]).pivots:
             signed = signed * pivot
-        fit = denoc.fitness(denoc.posture(tree, at, None, model.topology.legs), model.leg_scales)
+        fit = denoc.fitness(denoc.posture(tree, at, None, model.topology.legs), model.prepared.leg_scales)
         return ca.if_else(signed > 0, fit, -fit) - LEAST
 
     return expression

@@ -6,8 +6,8 @@ import numpy as np
 
 from kempe.errors import StateError
 from kempe.kinds import doubles, is_number, is_row, short
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.state import State
 from kempe.simulate.events import Event
 from kempe.simulate.stops import Stops, limit_events, no_events
 from kempe.simulate.tables import METHODS, Method
@@ -16,7 +16,7 @@ MOST_ROWS = 10_000_000
 PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
 
 
-def check(model: Model, state: State, duration: float, tolerance: float, longest: float) -> None:
+def check(model: Kinetics, state: State, duration: float, tolerance: float, longest: float) -> None:
     """Refuses what no run can be made of."""
     if not isinstance(state, State):
         raise StateError(f"state: give one from model.state(...), or a dict by joint name, not {type(state).__name__}")
@@ -57,7 +57,7 @@ def stabilized(stabilize: str | None) -> tuple[bool, float]:
     return stabilize == "project", PULL if stabilize == "baumgarte" else 0.0
 
 
-def limits_of(model: Model, limits) -> tuple[Stops | None, list[Event]]:
+def limits_of(model: Kinetics, limits) -> tuple[Stops | None, list[Event]]:
     """Stops, and events, that joint limits become."""
     if limits == "events":
         return None, limit_events(model)

@@ -10,18 +10,18 @@ for bit however many threads there are.
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.analyze.closed import check_closed
 from kempe.compiler.native import host
 from kempe.compiler.threads import cores, spread
 from kempe.control.laws import CompiledLaw
 from kempe.errors import StateError
 from kempe.kinds import checked, short
-from kempe.model.inputs import all_finite, real, reals, refuse
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.closed import check_closed
+from kempe.mechanics.inputs import all_finite, real, reals, refuse
+from kempe.mechanics.state import State
 from kempe.results.outcome import Statistics
 from kempe.results.rollout import Rollout
 from kempe.simulate.drive import efforts
@@ -31,6 +31,9 @@ from kempe.simulate.stepper import fixed, parameters, starts
 from kempe.simulate.stops import Stops, no_events
 from kempe.simulate.system import Setting, system
 
+if TYPE_CHECKING:
+    from kempe.model.model import Model
+
 # Steps of all mechanisms together between two looks at them, and least steps of each: a look costs some of them.
 GLANCE, LEAST = 2**18, 64
 
@@ -39,7 +42,7 @@ GLANCE, LEAST = 2**18, 64
 class Batch:
     """Many states of a model at once. threads: how many cores are used, all where None."""
 
-    def __init__(self, model: Model, threads: int | None = None):
+    def __init__(self, model: "Model", threads: int | None = None):
         if threads is not None and not (isinstance(threads, (int, np.integer)) and threads > 0):
             raise StateError(f"batch: threads is {short(threads)}; give a number from 1 on, or None for all cores")
         self.model, self.threads = model, int(threads or cores())

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from kempe.analyze.atlas import NARROW, coordinates, enough
-from kempe.analyze.choosing import best_at, pivots_at
-from kempe.analyze.freedom import freedom_beside
 from kempe.dynamics.generalized import Choice
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.atlas import NARROW, Atlas
+from kempe.loops.choosing import pivots_at
+from kempe.loops.freedom import freedom_beside
 from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
@@ -34,7 +34,7 @@ CLEAR = 1.5  # of what is fit enough: fitness of the best choice, at which a sin
 class Choices:
     """What a run knows of its coordinates. changes: how often they were chosen anew."""
 
-    model: Model
+    model: Kinetics
     setting: Setting
     crossing: bool  # whether singular poses are crossed, or end the run
     changes: int = 0
@@ -42,11 +42,16 @@ class Choices:
     _freedom: int = 0  # of the branch, where it has more than others
     _kept: float | None = None  # energy, while a singular pose is crossed by itself
 
+    @property
+    def atlas(self) -> Atlas:
+        """Of the model."""
+        return self.model.prepared.atlas
+
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
         """The system to begin with, and its scales."""
         given = p if self.model.p_names else None
-        choice = coordinates(self.model, q, given)
-        if choice is None and best_at(self.model, q, given)[1] < NARROW:
+        choice = self.atlas.at(q, given)
+        if choice is None and self.atlas.chooser.best(q, given)[1] < NARROW:
             found = freedom_beside(self.model, q, given)
             # All of the branch has more freedoms than others do: the dense way goes along it.
             self._freedom = found if found > self.model.dof else 0
@@ -59,7 +64,7 @@ class Choices:
         """Has the machine watch: compiled coordinates while they are fit enough, the dense way until it meets a
         singular pose, or one that is to be crossed."""
         machine.w[at.WATCH] = 1
-        least = enough(self.model)
+        least = self.atlas.enough
         limits = (least, 0.5 * least)
         if machine.w[at.NUMERIC] and not self.crossing:
             limits = (-np.inf, NARROW)
@@ -75,14 +80,14 @@ class Choices:
 
     def fading(self, machine: Machine) -> None:
         """Takes what the rule says."""
-        if self.crossing and best_at(self.model, machine.q, self._p(machine))[1] < enough(self.model):
+        if self.crossing and self.atlas.chooser.best(machine.q, self._p(machine))[1] < self.atlas.enough:
             self._cross(machine)
             return
         self.look(machine)
 
     def look(self, machine: Machine) -> None:
         """Takes other coordinates, or the dense way, where the rule says so."""
-        choice = coordinates(self.model, machine.q, self._p(machine))
+        choice = self.atlas.at(machine.q, self._p(machine))
         if choice != machine.system.choice:
             self._take(machine, choice)
 
@@ -92,7 +97,7 @@ class Choices:
         aimed = machine.m[at.WEAK_BELOW] == LAST  # at a pose that was passed by a step before
         if not self.crossing and (aimed or self._is_singular(machine)):
             # Goes as near as velocities keep their digits, by the best coordinates.
-            near = 0.0 if self._freedom else best_at(self.model, machine.q, self._p(machine))[1]
+            near = 0.0 if self._freedom else self.atlas.chooser.best(machine.q, self._p(machine))[1]
             if not near > 1.5 * NEAR:
                 return False
             ahead = self._ahead(machine)
@@ -101,7 +106,7 @@ class Choices:
             machine.m[at.WEAK_BELOW] = LAST
             machine.m[at.H] = min(0.5 * machine.m[at.H], ahead * (1.0 - max(NEAR / near, 0.1)))
             return machine.m[at.H] > 1e-9 * max(1.0, abs(machine.t))
-        if self.crossing and self._is_singular(machine, 0.5 * enough(self.model)):
+        if self.crossing and self._is_singular(machine, 0.5 * self.atlas.enough):
             self._cross(machine)
         elif machine.w[at.NUMERIC]:
             machine.m[at.H] *= 0.5
@@ -111,15 +116,15 @@ class Choices:
 
     def _is_singular(self, machine: Machine, least: float = NARROW) -> bool:
         """Whether loops are singular where a step began or ended, or in between."""
-        model, p = self.model, self._p(machine)
+        p = self._p(machine)
         before, after = machine.q.copy(), machine.next[0]
         dense = bool(machine.w[at.NUMERIC]) and 0.0 <= machine.m[at.FIT] < least
         if dense or self._freedom:  # on a branch with more freedoms, coordinates of the others tell nothing
             return dense
-        choice, fit = best_at(model, before, p)
+        choice, fit = self.atlas.chooser.best(before, p)
         if fit < least or not np.isfinite(after).all():
             return fit < least
-        other, ahead = best_at(model, after, p)
+        other, ahead = self.atlas.chooser.best(after, p)
         return ahead < least or not self._survives(before, after, choice, other, p)
 
     def crossed(self, machine: Machine) -> bool:
@@ -128,12 +133,12 @@ class Choices:
             return False
         self._stepped = int(machine.w[at.STEPS])
         self._left_alone(machine)
-        if best_at(self.model, machine.q, self._p(machine))[1] < CLEAR * enough(self.model):
+        if self.atlas.chooser.best(machine.q, self._p(machine))[1] < CLEAR * self.atlas.enough:
             self._aim(machine)
             return False
         machine.w[at.CROSSING] = 0
         self._keep_energy(machine)
-        self._take(machine, coordinates(self.model, machine.q, self._p(machine)))
+        self._take(machine, self.atlas.at(machine.q, self._p(machine)))
         return True
 
     def _cross(self, machine: Machine) -> None:
@@ -187,7 +192,7 @@ class Choices:
     def _ahead(self, machine: Machine) -> float:
         """How long it takes until a pivot of the loops vanishes, by Newton's method; infinity where none will."""
         model, p = self.model, self._p(machine)
-        choice = machine.system.choice or best_at(model, machine.q, p)[0]
+        choice = machine.system.choice or self.atlas.chooser.best(machine.q, p)[0]
         v, a = machine.v.copy(), machine.slopes[0, model.nq : model.nq + model.nv].copy()
         signs = np.sign(pivots_at(model, choice, machine.q, p))
 
@@ -214,4 +219,4 @@ class Choices:
             kept = all((x * y > 0).all() for x, y in pairwise(pivots))
             return len(choice.rows) == model.nv - model.dof and kept
 
-        return stays(first) or stays(last) or stays(best_at(model, middle, p)[0])
+        return stays(first) or stays(last) or stays(self.atlas.chooser.best(middle, p)[0])

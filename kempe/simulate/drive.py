@@ -12,8 +12,8 @@ from kempe.control.laws import CompiledLaw, Law
 from kempe.control.piecewise import Piecewise
 from kempe.errors import StateError
 from kempe.kinds import checked
-from kempe.model.inputs import reals, refuse
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.inputs import reals, refuse
 
 BETWEEN = {"hold": Piecewise.hold, "linear": Piecewise.linear, "cubic": Piecewise.cubic}
 
@@ -78,7 +78,7 @@ class Drive:
         return np.zeros(0) if self.table is None else np.unique(self.table.jumps)
 
 
-def drive_of(model: Model, torque) -> Drive:
+def drive_of(model: Kinetics, torque) -> Drive:
     """None, constants, a Table, a law, a CasADi Function, a Sampled controller, or any Python function of (t, q, v)."""
     none = np.zeros(model.nu)
     if torque is None:
@@ -102,7 +102,7 @@ def drive_of(model: Model, torque) -> Drive:
     return Drive(held)
 
 
-def efforts(model: Model, given) -> np.ndarray:
+def efforts(model: Kinetics, given) -> np.ndarray:
     """The efforts of actuated freedoms (nu) that a user or a controller gives: numbers, or a dict by joint name."""
     if isinstance(given, Mapping):
         return model.efforts(given)
@@ -115,7 +115,7 @@ def efforts(model: Model, given) -> np.ndarray:
     return values
 
 
-def _table(model: Model, table: Table) -> Piecewise:
+def _table(model: Kinetics, table: Table) -> Piecewise:
     if table.between not in BETWEEN:
         raise StateError(f"Table: between is {table.between!r}; it takes {', '.join(BETWEEN)}")
     times = reals(table.times, "Table: times")

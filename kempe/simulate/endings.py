@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.results import outcome as kinds
 from kempe.results.outcome import Outcome
 from kempe.simulate import actuated
@@ -14,7 +14,7 @@ REPEATED = -1  # an event whose own action leads back to it at once
 
 
 def ending(
-    model: Model, machine: Machine, how: int | None, end: float, event: str = "", states: tuple[str, ...] = ()
+    model: Kinetics, machine: Machine, how: int | None, end: float, event: str = "", states: tuple[str, ...] = ()
 ) -> Outcome:
     """The outcome of a run that stands where the machine is; `how` None where Python broke it off. states: of a law."""
     t = machine.t
@@ -79,7 +79,7 @@ def ending(
     )
 
 
-def _end_of_coordinates(model: Model, machine: Machine, when: str) -> Outcome:
+def _end_of_coordinates(model: Kinetics, machine: Machine, when: str) -> Outcome:
     """Of `denoc`."""
     joints = ", ".join(model.u_names)
     return Outcome(

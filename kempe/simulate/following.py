@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED
-from kempe.analyze.given import CutCoordinate, Place
-from kempe.analyze.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED
+from kempe.loops.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
+from kempe.loops.targets import CutCoordinate, Place
 from kempe.simulate.native import (
     block,
     call,
@@ -295,10 +296,10 @@ class Followed:
 class Follower:
     """The compiled loop made ready for a motion: native code, and the doubles it works on."""
 
-    def __init__(self, way: Way, dynamics: bool):
+    def __init__(self, model: Kinetics, way: Way, dynamics: bool):
         """`dynamics`: whether it works out generalized efforts too."""
-        self.way, self.model, self.known = way, way.model, way.known
-        model, rows = self.model, way.model.equations.sizes["lam"] + len(self.known.measured)
+        self.way, self.model, self.known = way, model, way.known
+        model, rows = self.model, self.model.equations.sizes["lam"] + len(self.known.measured)
         curved = model.nq != model.nv
         shapes: dict = dict.fromkeys(("v", "a", "step", "moved", "before", "after"), model.nv)
         shapes |= dict.fromkeys(("q", "rate"), model.nq)

@@ -18,13 +18,13 @@ from math import inf
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED, NEARLY
-from kempe.analyze.rank import Directions, Nearest, directions
 from kempe.arithmetic.sums import norm, times
 from kempe.dynamics.rows import ROWS
 from kempe.errors import KempeError, NotClosed
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED, NEARLY
+from kempe.loops.rank import Directions, Nearest, directions
+from kempe.mechanics.state import State
 from kempe.simulate.locks import Lock
 
 STEPS, LONGEST = 60, 0.3  # of Newton's method, and how far anything moves in one: rad, or sizes of the mechanism
@@ -57,7 +57,7 @@ class Constraints:
     """What holds in a structure, by the functions of the model in which all switchable joints are on: the rows of those
     that are, and the freedoms that are locked."""
 
-    whole: Model
+    whole: Kinetics
     on: frozenset[str]
     locks: Sequence[Lock] = ()
     p: np.ndarray | None = None
@@ -167,7 +167,7 @@ def moves(holds: Constraints, q: np.ndarray, phi: np.ndarray, rows: np.ndarray) 
     return Moves(holds, directions(measured, float(np.abs(phi / by).max(initial=0.0))), by, inertia)
 
 
-def joined(holds: Constraints, structure: Callable[[], Model], q: np.ndarray, v: np.ndarray) -> Joined:
+def joined(holds: Constraints, structure: Callable[[], Kinetics], q: np.ndarray, v: np.ndarray) -> Joined:
     """The state after loops were closed, from one in which they were not; raises `NotClosed` where no pose closes
     them. structure: gives the model with these loops, for assembling."""
     whole, p, gap = holds.whole, holds.p, holds.gap(q)
@@ -195,7 +195,7 @@ def joined(holds: Constraints, structure: Callable[[], Model], q: np.ndarray, v:
     return Joined(q, v + change, gap, lost, moved, {n: w for n, w in named.items() if w.any()}, held, struck)
 
 
-def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) -> np.ndarray:
+def closed(holds: Constraints, structure: Callable[[], Kinetics], q: np.ndarray) -> np.ndarray:
     """The nearest closed q, by small moves, or else by assembling from there. What no small move closes, and is as
     slight as rounded numbers make it, stays as it is."""
     whole, p, start, best = holds.whole, holds.p, q, inf
@@ -219,7 +219,7 @@ def closed(holds: Constraints, structure: Callable[[], Model], q: np.ndarray) ->
     )
 
 
-def _moved(model: Model, q: np.ndarray, step: np.ndarray, p) -> np.ndarray:
+def _moved(model: Kinetics, q: np.ndarray, step: np.ndarray, p) -> np.ndarray:
     """q after a small move, to first order, on its manifold."""
     q = q + model.rates(q, step, p=p)
     for t in model.topology.tree:

@@ -5,8 +5,8 @@ from math import inf
 
 import numpy as np
 
-from kempe.model.coordinates import Limit
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.layout import Limit
 from kempe.topology.paths import lock_paths
 
 SLIGHT = 1e-8  # of the largest acceleration
@@ -34,7 +34,7 @@ class Lock:
         return f"{self.limit.name} at its {'upper' if self.sign > 0 else 'lower'} limit"
 
 
-def locks_of(model: Model) -> tuple[Lock, ...]:
+def locks_of(model: Kinetics) -> tuple[Lock, ...]:
     """All limits that can be met."""
     sizes = model.equations.steps
     both = ((x, value, sign) for x in model.limits for value, sign in ((x.low, -1.0), (x.high, 1.0)))
@@ -42,7 +42,7 @@ def locks_of(model: Model) -> tuple[Lock, ...]:
     return tuple(lock for lock in every if abs(lock.value) < inf)
 
 
-def masks(masked: Model, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[float, ...]:
+def masks(masked: Kinetics, on: frozenset[str], locks: tuple[Lock, ...]) -> tuple[float, ...]:
     """The parameters of a masked model that say what is on."""
     values = {f"{name}.on": float(name in on) for name in masked.topology.switchable}
     values |= dict.fromkeys((path for at in masked.topology.locks for path in lock_paths(at)), 0.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kempe.compiler.kernel import Kernel
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.drive import Drive, efforts
 from kempe.simulate.implicit import implicit_step
 from kempe.simulate.integrators import advance
@@ -24,7 +24,7 @@ ROOM = 1000  # rows of a run that has one of every step, before they are handed 
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
-def _usual(model: Model) -> np.ndarray:
+def _usual(model: Kinetics) -> np.ndarray:
     """What is usual of q and v, in seconds: a radian, or the mechanism's length. Absolute errors are by that."""
     q: list[float] = []
     for t in model.topology.tree:
@@ -33,15 +33,12 @@ def _usual(model: Model) -> np.ndarray:
     return np.concatenate([q, model.equations.steps])
 
 
-def _constants(model: Model) -> tuple[int, tuple[int, ...]]:
+def _constants(model: Kinetics) -> tuple[int, tuple[int, ...]]:
     """How many equations the loops have for the dense way, which masked models never take, and where quaternions begin
-    in q; remembered as long as the model lives."""
-    if "constants" not in model.compiled:
-        kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
-        quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
-        loops = 0 if model.topology.is_masked else model.equations.sizes["lam"]
-        model.compiled["constants"] = loops, quaternions
-    return model.compiled["constants"]
+    in q."""
+    kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
+    quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
+    return 0 if model.topology.is_masked else model.equations.sizes["lam"], quaternions
 
 
 class Machine:
@@ -50,7 +47,7 @@ class Machine:
 
     def __init__(
         self,
-        model: Model,
+        model: Kinetics,
         system: System,
         guard: Kernel | None,
         directions: tuple[int, ...],

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.atlas import NARROW, atlas, coordinates, enough, fittest
-from kempe.analyze.choosing import best_at
-from kempe.analyze.freedom import freedom_beside
 from kempe.compiler.kernel import Kernel
 from kempe.dynamics.generalized import Choice
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.atlas import NARROW, fittest
+from kempe.loops.freedom import freedom_beside
 from kempe.simulate.pivoted import Pivoted
 from kempe.simulate.scales import scales
 from kempe.simulate.stepping import Step, fits_program, step, stride
@@ -63,16 +62,16 @@ class Many:
     one by one.
     """
 
-    def __init__(self, model: Model, setting: Setting, method: Method, h: float, threads: int | None = None,
+    def __init__(self, model: Kinetics, setting: Setting, method: Method, h: float, threads: int | None = None,
                  closed: float = CLOSED):  # fmt: skip
         self._setting, self._method, self._h, self._threads, self._closed = setting, method, h, threads, closed
         self.use(model)
 
-    def use(self, model: Model) -> None:
+    def use(self, model: Kinetics) -> None:
         """Goes on with a model of the same coordinates."""
         self.model, self._loops = model, model.topology.constrained
         self._choices: list[Choice | None] = [model.choice if self._loops else None]
-        least = enough(model) if self._loops else 0.0
+        least = model.prepared.atlas.enough if self._loops else 0.0
         self._allowed = np.array([least, 0.5 * least, self._closed])
         self._known: dict[tuple[int, int], Kernel] = {}
         self._scaled: tuple[np.ndarray | None, dict[int | None, np.ndarray]] = None, {}
@@ -254,7 +253,7 @@ class Many:
     def _freedom(self, moving: Moving, lane: int) -> int:
         """Of the branch that a mechanism is on; a run tells it likewise (`choices.Choices.first`)."""
         p = (moving.p if moving.p.ndim == 1 else moving.p[lane]) if self.model.p_names else None
-        if best_at(self.model, moving.q[lane], p)[1] >= NARROW:
+        if self.model.prepared.atlas.chooser.best(moving.q[lane], p)[1] >= NARROW:
             return self.model.dof
         return max(self.model.dof, freedom_beside(self.model, moving.q[lane], p))
 
@@ -293,12 +292,12 @@ class Many:
         if self.model.loops_repeat:
             for lane in some.tolist():
                 p = moving.p if moving.p.ndim == 1 else moving.p[lane]
-                choice = coordinates(self.model, moving.q[lane], p if self.model.p_names else None)
+                choice = self.model.prepared.atlas.at(moving.q[lane], p if self.model.p_names else None)
                 moving.number[lane] = DENSE if choice is None else self._number(choice)
             return
         if self._fits is None:
-            self._choices = list(atlas(self.model))
-            self._fits = Kernel(fits_program(self.model, atlas(self.model)))
+            choices = self.model.prepared.atlas.choices
+            self._choices, self._fits = list(choices), Kernel(fits_program(self.model, choices))
         number = fittest(self._fits(moving.q[some], moving.parameters(some)), self._allowed[0])
         moving.number[some] = np.where(number < 0, DENSE, number)
         moving.free[some[number >= 0]] = UNKNOWN

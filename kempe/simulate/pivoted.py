@@ -8,7 +8,7 @@ import numpy as np
 
 from kempe.arithmetic.pivoting import Eliminated, eliminated, solved_positive
 from kempe.arithmetic.sums import times
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import Setting, System, system
 from kempe.simulate.tables import Method
@@ -21,7 +21,7 @@ class DenseWay:
     """Slopes and closed states of a closed mechanism, by its system for the dense way; freedom: that of a branch that
     has another one than the model."""
 
-    def __init__(self, model: Model, by: System, freedom: int | None = None):
+    def __init__(self, model: Kinetics, by: System, freedom: int | None = None):
         self._system = by
         self._rows, self._columns = np.split(dense_scales(model), [model.equations.sizes["lam"]])
         self._rank = model.nv - (model.dof if freedom is None else freedom)
@@ -84,7 +84,7 @@ class DenseWay:
 class Pivoted(DenseWay):
     """Steps of size h."""
 
-    def __init__(self, model: Model, setting: Setting, method: Method, h: float, freedom: int):
+    def __init__(self, model: Kinetics, setting: Setting, method: Method, h: float, freedom: int):
         super().__init__(model, system(model, setting, None), freedom)
         self._method, self._h = method, h
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kempe.compiler.kernel import Kernel
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.results.outcome import Occurrence
 from kempe.simulate import memory as at
 from kempe.simulate.drive import Drive
@@ -47,7 +47,7 @@ class Structure:
     """A structure that a run can be in: its model, what is on of all that has `names`, events of the run and of
     switches, and what evaluates them. mask: parameters of a masked model that come after those of the run."""
 
-    model: Model
+    model: Kinetics
     on: frozenset[str]
     names: tuple[str, ...] = ()
     mask: tuple[float, ...] = ()

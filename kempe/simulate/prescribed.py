@@ -1,20 +1,24 @@
 """Inverse dynamics of a motion: the efforts it takes, as a trajectory."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from kempe.analyze.closed import efforts
-from kempe.analyze.kinematics import Way
 from kempe.control.motion import Motion
 from kempe.errors import StateError
-from kempe.model.model import Model
-from kempe.model.state import State, placed
+from kempe.kinetics.closed import efforts
+from kempe.loops.kinematics import Way
+from kempe.mechanics.state import State, placed
 from kempe.results.outcome import FINISHED, Outcome
 from kempe.results.trajectory import Trajectory
 from kempe.simulate.asked import output_times
 from kempe.simulate.following import Followed, Follower
 
+if TYPE_CHECKING:
+    from kempe.model.model import Model
 
-def kinematic(model: Model, motion: Motion, start: State | None, output) -> Trajectory:
+
+def kinematic(model: "Model", motion: Motion, start: State | None, output) -> Trajectory:
     """See `Model.motion`."""
     t = instants(motion, output, "motion")
     found = _followed(model, motion, start, t, None, dynamics=False)
@@ -22,7 +26,7 @@ def kinematic(model: Model, motion: Motion, start: State | None, output) -> Traj
     return Trajectory(model, t, found.q, found.v, found.a, np.full((len(t), model.nu), np.nan), outcome=done)
 
 
-def prescribed(model: Model, motion: Motion, start: State | None, output, p, weights, bounds) -> Trajectory:
+def prescribed(model: "Model", motion: Motion, start: State | None, output, p, weights, bounds) -> Trajectory:
     """See `Model.inverse_dynamics`."""
     t = instants(motion, output, "inverse_dynamics")
     found = _followed(model, motion, start, t, p, dynamics=model.topology.constrained)
@@ -35,12 +39,12 @@ def prescribed(model: Model, motion: Motion, start: State | None, output, p, wei
     return Trajectory(model, t, found.q, found.v, found.a, u, p=p, outcome=done)
 
 
-def _followed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p, dynamics: bool) -> Followed:
+def _followed(model: "Model", motion: Motion, start: State | None, t: np.ndarray, p, dynamics: bool) -> Followed:
     """q, v and a at times t, and with `dynamics` what they take."""
     if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Followed(*motion.on(model, start, t=t))
     way = Way(model, motion.names, motion.at, None if p is None else model.parameters(p))
-    return Follower(way, dynamics).rows(t, way.begin(t[0], start))
+    return Follower(model, way, dynamics).rows(t, way.begin(t[0], start))
 
 
 def instants(motion: Motion, output, what: str) -> np.ndarray:

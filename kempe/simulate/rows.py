@@ -7,12 +7,12 @@ from math import isfinite
 
 import numpy as np
 
-from kempe.analyze.atlas import NARROW
-from kempe.analyze.closed import FIT, LEFT, numeric
-from kempe.analyze.kinematics import settle
 from kempe.compiler.kernel import Kernel
 from kempe.errors import Singular
-from kempe.model.model import Model
+from kempe.kinetics.closed import FIT, LEFT, numeric
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.atlas import NARROW
+from kempe.loops.kinematics import settle
 from kempe.simulate.pivoted import DenseWay
 from kempe.simulate.system import System
 
@@ -32,7 +32,7 @@ class Logged:
     """Rows of output of one stretch, and the model and system that were in use, with these joints on: each row has q,
     v, z and the values w."""
 
-    model: Model
+    model: Kinetics
     on: frozenset[str]
     system: System
     scales: np.ndarray
@@ -107,7 +107,7 @@ def _densely_settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     return t, q, v, a, u, z, stops, p
 
 
-def _carefully(model: Model, rows: np.ndarray, q, v, a, u, stops, p) -> None:
+def _carefully(model: Kinetics, rows: np.ndarray, q, v, a, u, stops, p) -> None:
     """Puts in accelerations of rows at which coordinates are not fit."""
     for row in rows.tolist():
         tau = np.zeros(model.nv)

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.analyze.closed import check_closed
 from kempe.errors import NotClosed, StateError
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.closed import check_closed
+from kempe.mechanics.state import State
 from kempe.results.outcome import NOT_CLOSED, SINGULAR, Occurrence, Outcome, Statistics
 from kempe.results.structures import Switched
 from kempe.results.trajectory import Trajectory
@@ -30,11 +30,14 @@ from kempe.simulate.structures import Structures
 from kempe.simulate.switches import Switch, check_switches, timetable
 from kempe.simulate.system import Setting
 
+if TYPE_CHECKING:
+    from kempe.model.model import Model
+
 AGAIN = 100  # switches at one time, after which a run is taken to go in circles
 
 
 def simulate(
-    model: Model,
+    model: "Model",
     state: State | Mapping | None,
     duration: float,
     torque=None,
@@ -287,7 +290,7 @@ def _told(outcome: Outcome, t: np.ndarray, a: np.ndarray) -> Outcome:
     return replace(outcome, kind=SINGULAR if outcome.finished else outcome.kind, message=message)
 
 
-def _asked(model: Model, drive: Drive, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _asked(model: "Model", drive: Drive, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the function gives for a row; nothing, where it fails."""
     try:
         return efforts(model, drive.function(t, q, v))  # type: ignore[misc]

@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from kempe.analyze.assembly import CLOSED, NEARLY
-from kempe.analyze.choosing import pivots_at, scales_of
-from kempe.analyze.closed import allowed
-from kempe.analyze.freedom import anywhere
-from kempe.analyze.kinematics import settle
 from kempe.arithmetic.least import factors, solve
 from kempe.arithmetic.singular import eigh
 from kempe.arithmetic.sums import dot, norm, times
 from kempe.dynamics.generalized import Choice
 from kempe.dynamics.trees import Udu
-from kempe.model.model import Model
+from kempe.kinetics.closed import allowed
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED, NEARLY
+from kempe.loops.choosing import pivots_at
+from kempe.loops.freedom import anywhere
+from kempe.loops.kinematics import settle
+from kempe.simulate.memo import memo
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
 SOLVABLE = 1e-6  # least size of velocities by which others are told, beside the largest
@@ -20,7 +21,7 @@ REGULAR = 1e-6  # least singular value of the loops' rows, beside the largest, o
 
 
 def scales(
-    model: Model,
+    model: Kinetics,
     p: np.ndarray,
     choice: Choice | None = None,
     q: np.ndarray | None = None,
@@ -33,7 +34,7 @@ def scales(
     """
     if not model.topology.constrained:
         return _tree_scales(model, p)
-    known = model.compiled.setdefault("closed scales", {})
+    known = memo(model).closed_scales
     own = known.get(choice)
     if own is None:
         own = 1.0 / _pivots(model, choice, q)
@@ -50,13 +51,13 @@ def scales(
     return np.concatenate([rows, own, _stop_inertias(model, p if model.p_names else None)])
 
 
-def dense_scales(model: Model) -> np.ndarray:
+def dense_scales(model: Kinetics) -> np.ndarray:
     """Of rows and columns of the loops' equations, for the dense way."""
-    found = scales_of(model)
+    found = model.prepared.atlas.chooser.scales
     return np.concatenate([1.0 / found.rows, found.columns])
 
 
-def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
+def weakest(model: Kinetics, q: np.ndarray, p: np.ndarray) -> str:
     """The freedom whose pivot is the least beside its scale."""
     if model.topology.constrained:
         w, _ = allowed(model, q)
@@ -66,8 +67,8 @@ def weakest(model: Model, q: np.ndarray, p: np.ndarray) -> str:
     return model.v_names[int((pivots * scales(model, p)[: model.nv]).argmin())]
 
 
-def _tree_scales(model: Model, p: np.ndarray) -> np.ndarray:
-    known = model.compiled.setdefault("scales", {})
+def _tree_scales(model: Kinetics, p: np.ndarray) -> np.ndarray:
+    known = memo(model).tree_scales
     if p.tobytes() not in known:
         known.clear()  # those of the last parameters only
         parameters, samples = p if model.p_names else None, _samples(model)
@@ -78,17 +79,18 @@ def _tree_scales(model: Model, p: np.ndarray) -> np.ndarray:
     return known[p.tobytes()]
 
 
-def _recursive(model: Model) -> Model:
-    if "recursive" not in model.compiled:
-        model.compiled["recursive"] = Model(model.equations.by(Udu()), model.mechanism)
-    return model.compiled["recursive"]
+def _recursive(model: Kinetics) -> Kinetics:
+    known = memo(model)
+    if known.recursive is None:
+        known.recursive = model.with_equations(model.equations.by(Udu()))
+    return known.recursive
 
 
-def _samples(model: Model) -> np.ndarray:
-    if "samples" not in model.compiled:
-        states = [model.neutral(), *(anywhere(model, seed) for seed in range(SAMPLES - 1))]
-        model.compiled["samples"] = np.array(states)
-    return model.compiled["samples"]
+def _samples(model: Kinetics) -> np.ndarray:
+    known = memo(model)
+    if known.tree_samples is None:
+        known.tree_samples = np.array([model.neutral(), *(anywhere(model, seed) for seed in range(SAMPLES - 1))])
+    return known.tree_samples
 
 
 def _largest(pivots: np.ndarray) -> np.ndarray:
@@ -96,17 +98,18 @@ def _largest(pivots: np.ndarray) -> np.ndarray:
     return np.where(found > 0, found, 1.0)
 
 
-def _reduced_inertias(model: Model) -> list[tuple[np.ndarray, np.ndarray]]:
+def _reduced_inertias(model: Kinetics) -> list[tuple[np.ndarray, np.ndarray]]:
     """W and W^T M W at sampled assembled states that are not singular."""
-    if "reduced inertias" not in model.compiled:
-        model.compiled["reduced inertias"] = _inertias_with(model, model.p if model.p_names else None)
-    return model.compiled["reduced inertias"]
+    known = memo(model)
+    if known.reduced_inertias is None:
+        known.reduced_inertias = _inertias_with(model, model.p if model.p_names else None)
+    return known.reduced_inertias
 
 
-def _inertias_with(model: Model, p: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+def _inertias_with(model: Kinetics, p: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
     """The same with other parameters, at the closed states beside these; none where they cannot be closed there."""
     found, still = [], np.zeros(model.nv)
-    for q in scales_of(model).samples:
+    for q in model.prepared.atlas.chooser.scales.samples:
         if np.abs(model.residual(q, p=p)).max(initial=0.0) > CLOSED:
             q, _ = settle(model, q, still, p)
         if np.abs(model.residual(q, p=p)).max(initial=0.0) <= NEARLY:
@@ -116,9 +119,9 @@ def _inertias_with(model: Model, p: np.ndarray | None) -> list[tuple[np.ndarray,
     return found
 
 
-def _reduced_inertia(model: Model, q: np.ndarray, p: np.ndarray | None) -> tuple[bool, np.ndarray, np.ndarray]:
+def _reduced_inertia(model: Kinetics, q: np.ndarray, p: np.ndarray | None) -> tuple[bool, np.ndarray, np.ndarray]:
     """Whether a state is regular, W and W^T M W there."""
-    columns, rank = scales_of(model).columns, model.nv - model.dof
+    columns, rank = model.prepared.atlas.chooser.scales.columns, model.nv - model.dof
     jacobian = model.loop_rows(q, p=p) * columns
     found = factors(jacobian[jacobian.any(axis=1)].T, rank)  # rows that vanish would only take time
     sizes, w = found.sizes, columns[:, None] * found.turned_back(np.eye(model.nv)[:, rank:])
@@ -127,21 +130,21 @@ def _reduced_inertia(model: Model, q: np.ndarray, p: np.ndarray | None) -> tuple
     return regular, w, inertia
 
 
-def _pivots(model: Model, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
+def _pivots(model: Kinetics, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
     """The usual sizes of what the equations of motion divide by, beside the loops' own."""
     used = model.chosen.used
     rows, inertias = used.pivot_counts(model.nv, model.dof)
     if choice is None:
         return np.ones(model.pivot_count - (model.nv - model.dof))
     if used.recursive:  # its pivots are those of the tree alone
-        return _largest(_recursive(model).pivots(scales_of(model).samples))
+        return _largest(_recursive(model).pivots(model.prepared.atlas.chooser.scales.samples))
     if inertias == model.nv:
         # One by one: so few states are not worth compiling vector code for.
-        return _largest(np.array([model.pivots(q)[rows:] for q in scales_of(model).samples]))
+        return _largest(np.array([model.pivots(q)[rows:] for q in model.prepared.atlas.chooser.scales.samples]))
     return _typical(model, choice, q)
 
 
-def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
+def _typical(model: Kinetics, choice: Choice, q: np.ndarray | None) -> np.ndarray:
     """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held; that at
     q, where all sampled states are singular."""
     sizes, found, own_p = [], _reduced_inertias(model), model.p if model.p_names else None
@@ -154,13 +157,13 @@ def _typical(model: Model, choice: Choice, q: np.ndarray | None) -> np.ndarray:
     return np.where(found > 0, found, 1.0)
 
 
-def _stop_inertias(model: Model, p: np.ndarray | None) -> np.ndarray:
+def _stop_inertias(model: Kinetics, p: np.ndarray | None) -> np.ndarray:
     """The inertia that a freedom with limits has in the median over sampled states, everything else free: near a dead
     centre it has any."""
     nothing = np.zeros(len(model.limited))
     if not len(nothing):
         return nothing
-    known, key = model.compiled.setdefault("stop inertias", {}), None if p is None else p.tobytes()
+    known, key = memo(model).stop_inertias, None if p is None else p.tobytes()
     if key not in known:
         known.clear()  # those of the last parameters only
         each = []

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from kempe.analyze.closed import check_closed
 from kempe.control.laws import CompiledLaw
 from kempe.errors import NotClosed, StateError
 from kempe.kinds import checked, doubles, short
-from kempe.model.inputs import all_finite, reals, refuse
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.kinetics.closed import check_closed
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.inputs import all_finite, reals, refuse
+from kempe.mechanics.state import State
 from kempe.simulate.drive import efforts
 from kempe.simulate.joining import Constraints, joined
 from kempe.simulate.many import Many, one_number
@@ -31,7 +31,7 @@ class Stepper:
 
     def __init__(
         self,
-        model: Model,
+        model: Kinetics,
         state: State | Sequence[State] | None,
         dt: float,
         *,
@@ -109,7 +109,7 @@ class Stepper:
         self._use(new)
         return self.state
 
-    def _joined(self, model: Model, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _joined(self, model: Kinetics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States that a structure can begin in."""
         q_, v_ = np.atleast_2d(q), np.atleast_2d(v)
         each, found = np.broadcast_to(self._p, (len(q_), len(model.p))), []
@@ -119,7 +119,7 @@ class Stepper:
             found.append(joined(holds, lambda: model, now, moving))
         return np.array([x.q for x in found]).reshape(q.shape), np.array([x.v for x in found]).reshape(v.shape)
 
-    def _use(self, model: Model) -> None:
+    def _use(self, model: Kinetics) -> None:
         """Goes on with a model."""
         self.model = model
         self._many.use(model)
@@ -193,7 +193,7 @@ class Stepper:
         return self.state
 
 
-def parameters(model: Model, values, count: int | None, where: str) -> np.ndarray:
+def parameters(model: Kinetics, values, count: int | None, where: str) -> np.ndarray:
     """Parameters of all mechanisms (np), or a row for each of so many, as an array that cannot be written to."""
     if values is not None and not isinstance(values, Mapping) and np.ndim(values) == 2:
         rows = reals(values, f"{where}: p").copy()
@@ -217,7 +217,7 @@ def fixed(method: str, where: str) -> Method:
     return METHODS[method]
 
 
-def starts(model: Model, state: Any, batch: int | None, where: str) -> tuple[np.ndarray, np.ndarray]:
+def starts(model: Kinetics, state: Any, batch: int | None, where: str) -> tuple[np.ndarray, np.ndarray]:
     """q and v to begin with, of one mechanism or many; quaternions are of length one."""
     if batch is not None and not (isinstance(batch, (int, np.integer)) and batch > 0):
         raise StateError(f"{where}: batch is {short(batch)}; give a number from 1 on")

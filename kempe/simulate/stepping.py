@@ -33,8 +33,9 @@ from kempe.dynamics import loops
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.generalized import METRE, Choice, fitness, project, reduce
 from kempe.dynamics.kinematics import normalized, rates
-from kempe.model import blocks
-from kempe.model.model import Model
+from kempe.kernels import blocks
+from kempe.kinetics.kinetics import Kinetics
+from kempe.simulate.memo import memo
 from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
 from kempe.simulate.tables import Method
 from kempe.spatial.vectors import from_sx, largest, to_sx
@@ -61,13 +62,13 @@ class Step:
     finish: Kernel | None
 
 
-def step(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, settled: bool) -> Step:
+def step(model: Kinetics, setting: Setting, choice: Choice | None, method: Method, h: float, settled: bool) -> Step:
     """A step of size h, remembered as long as the model lives; settled: loops are closed again at its end."""
-    known = model.compiled.setdefault("steps", {})
+    known = memo(model).steps
     key = setting, choice, method.name, h, settled
     if key in known:
         return known[key]
-    equations = model.chosen.using(choice, model.leg_scales)
+    equations = model.chosen.using(choice, model.prepared.leg_scales)
     if choice is None or blocks.repeats(equations):
         found = Step(Iteration(_program(_whole(model, setting, choice), method, h)), None, None)
     else:
@@ -82,10 +83,10 @@ def step(model: Model, setting: Setting, choice: Choice | None, method: Method, 
     return found
 
 
-def stride(model: Model, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
+def stride(model: Kinetics, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
     """Several steps in one call by the first choice, remembered likewise: (t, q, v, z, w, p, c, allowed) -> t, q, v on
     the loops, z, fit, gap, and how many steps are left."""
-    known, key = model.compiled.setdefault("strides", {}), (setting, choice, method.name, h, repeats)
+    known, key = memo(model).strides, (setting, choice, method.name, h, repeats)
     if key not in known:
         by = step(model, setting, choice, method, h, settled=False)
         composer = Composer(f"{method.name} stride")
@@ -105,7 +106,7 @@ def stride(model: Model, setting: Setting, choice: Choice | None, method: Method
     return known[key]
 
 
-def fits_program(model: Model, choices: tuple[Choice, ...]) -> Program:
+def fits_program(model: Kinetics, choices: tuple[Choice, ...]) -> Program:
     """(q, p) -> how fit each of some choices is."""
 
     def fits(q, p):
@@ -231,7 +232,7 @@ def _moved(composer: Composer, start: Slots, slopes: list[Slots], weights) -> Sl
 # ---- in generalized velocities ---------------------------------------------------------------------------
 
 
-def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool) -> _Parts:
+def _reduced(model: Kinetics, equations: Equations, setting: Setting, settled: bool) -> _Parts:
     used, size = equations.coordinates, equations.closure_size
     choice = used.chosen
     rows, dependent, independent = (list(x) for x in (choice.rows, choice.dependent, choice.independent))
@@ -277,7 +278,7 @@ def _reduced(model: Model, equations: Equations, setting: Setting, settled: bool
     )
 
 
-def _closed(model: Model, equations: Equations, q, y, p):
+def _closed(model: Kinetics, equations: Equations, q, y, p):
     """q and v on the loops, and the largest residual left."""
     choice = equations.coordinates.chosen
     v = np.zeros(model.nv, dtype=object)
@@ -285,7 +286,7 @@ def _closed(model: Model, equations: Equations, q, y, p):
     return project(equations.tree(from_sx(p)), from_sx(q), v, equations.closure_size, choice)
 
 
-def _finish(model: Model, equations: Equations) -> Program:
+def _finish(model: Kinetics, equations: Equations) -> Program:
     def finish(q, y, p):
         closed, moving, left = _closed(model, equations, q, y, p)
         opened = largest(loops.phi(equations.tree(from_sx(p)), from_sx(q), equations.closure_size))
@@ -298,7 +299,7 @@ def _finish(model: Model, equations: Equations) -> Program:
 # ---- of the whole state ----------------------------------------------------------------------------------
 
 
-def _whole(model: Model, setting: Setting, choice: Choice | None) -> _Parts:
+def _whole(model: Kinetics, setting: Setting, choice: Choice | None) -> _Parts:
     """Of trees, and of long rows of loops in repeated blocks."""
     compiled = system(model, setting, choice)
     composer = Composer("slope")

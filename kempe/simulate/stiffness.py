@@ -12,7 +12,7 @@ from math import pi
 
 import numpy as np
 
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate import memory as at
 from kempe.simulate.integrators import STABLE
 from kempe.simulate.machine import Machine
@@ -31,7 +31,7 @@ class Stiffness:
     """What a run knows of it. relaxed: the tolerance of implicit steps; note: what was found, in a sentence; since:
     when implicit steps began."""
 
-    model: Model
+    model: Kinetics
     setting: Setting
     method: Method
     relaxed: float

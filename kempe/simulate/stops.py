@@ -9,8 +9,8 @@ import numpy as np
 
 from kempe.errors import StateError
 from kempe.kinds import checked
-from kempe.model.coordinates import Limit
-from kempe.model.model import Model
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.layout import Limit
 from kempe.simulate.events import Event
 
 FREQUENCY = 25.0  # Hz at which a joint would swing on a stop that is left to us
@@ -45,7 +45,7 @@ class Stops:
                 raise StateError(f"Stops: {name} is {value!r}; give a number that is not negative")
 
 
-def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX) -> list[ca.SX]:
+def stop_efforts(model: Kinetics, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX) -> list[ca.SX]:
     """The efforts of stops along every freedom that has limits."""
     found = []
     for number, at in enumerate(model.limits):
@@ -68,7 +68,7 @@ def stop_efforts(model: Model, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca.SX
     return found
 
 
-def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
+def out_of_reach(model: Kinetics, stops: Stops, q: np.ndarray) -> Stops:
     """The stops of a run that begins at q: without those that it begins far beyond, which would shoot the joint back.
     Files have such limits where bodies are drawn in another pose than joints are measured from."""
     far = []
@@ -84,7 +84,7 @@ def out_of_reach(model: Model, stops: Stops, q: np.ndarray) -> Stops:
     return replace(stops, without=(*stops.without, *far)) if far else stops
 
 
-def _span(model: Model, at: Limit) -> float:
+def _span(model: Kinetics, at: Limit) -> float:
     """The way between limits; where there is one only, a radian, or the mechanism's size."""
     span = at.high - at.low
     return span if span < inf else float(model.equations.steps[at.v])
@@ -101,7 +101,7 @@ def no_events(limits: str | Stops) -> Stops | None:
     return Stops() if limits == "stops" else None
 
 
-def limit_met(model: Model, q: np.ndarray, v: np.ndarray) -> str | None:
+def limit_met(model: Kinetics, q: np.ndarray, v: np.ndarray) -> str | None:
     """Which limit a state is beyond already, or at and about to pass, in words."""
     for at in model.limits:
         for limit, sign, word in ((at.low, -1.0, "lower"), (at.high, 1.0, "upper")):
@@ -111,7 +111,7 @@ def limit_met(model: Model, q: np.ndarray, v: np.ndarray) -> str | None:
     return None
 
 
-def limit_events(model: Model) -> list[Event]:
+def limit_events(model: Kinetics) -> list[Event]:
     """Events that end a run where a joint meets one of its limits."""
     events = []
     for at in model.limits:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from kempe.errors import StateError
-from kempe.model.model import Model
-from kempe.model.structures import switched_on
+from kempe.kinetics.kinetics import Kinetics
+from kempe.kinetics.structures import switched_on
 from kempe.results.outcome import Occurrence, Outcome
 from kempe.simulate import actuated
 from kempe.simulate import memory as at
@@ -31,7 +31,7 @@ BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds
 FEW = 20  # steps of the dense way between looks for coordinates
 
 
-def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
+def first_system(model: Kinetics, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
     """What a stretch begins with, and its scales."""
     if choices is not None:
         return choices.first(q, p)
@@ -40,7 +40,7 @@ def first_system(model: Model, plan: Plan, choices: Choices | None, q, p) -> tup
     return system(model, plan.setting), scales(model, p)
 
 
-def choices_of(model: Model, plan: Plan) -> Choices | None:
+def choices_of(model: Kinetics, plan: Plan) -> Choices | None:
     """Of generalized coordinates, where a model has them to choose."""
     if not (model.topology.constrained and model.chosen.used.chooses):
         return None

@@ -9,18 +9,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.errors import StateError
-from kempe.model.model import Model
-from kempe.model.structures import On, switched_on
+from kempe.kinetics.kinetics import Kinetics
+from kempe.kinetics.structures import On, switched_on
 from kempe.simulate.joining import Constraints, Joined, joined
 from kempe.simulate.locks import Lock, locks_of, masks
 from kempe.simulate.plan import Plan, Structure
 from kempe.simulate.stretch import choices_of, first_system
 from kempe.simulate.switches import Switch, switch_events
 from kempe.simulate.system import guard, variation
+
+if TYPE_CHECKING:
+    from kempe.model.model import Model
 
 FEW = 4  # switchable joints, up to which every structure has a program of its own
 
@@ -32,7 +36,7 @@ class Structures:
     model: that of the first; locked: whether limits are locks; masked: whether one model serves all, None to decide.
     """
 
-    model: Model
+    model: "Model"
     plan: Plan
     switches: tuple[Switch, ...]
     locked: bool = False
@@ -151,7 +155,7 @@ class Structures:
             return replace(known, on=on, mask=mask)
         return self._watched(model, on, np.concatenate([p, mask]), mask)
 
-    def _watched(self, model: Model, on: On, p: np.ndarray, mask: tuple[float, ...] = ()) -> Structure:
+    def _watched(self, model: Kinetics, on: On, p: np.ndarray, mask: tuple[float, ...] = ()) -> Structure:
         plan, law = self.plan, self.plan.setting.law
         own = switch_events(model, on, self.switches, self.locks, plan.setting, p)
         states, events = 0 if law is None else len(law.states), (*plan.events, *own)

@@ -13,8 +13,8 @@ from kempe.dynamics import loops, masked
 from kempe.dynamics.kinematics import frames
 from kempe.errors import StateError
 from kempe.kinds import checked, is_number, short
-from kempe.model.model import Model
-from kempe.model.structures import switched_on
+from kempe.kinetics.kinetics import Kinetics
+from kempe.kinetics.structures import switched_on
 from kempe.simulate.events import Event, Moment
 from kempe.simulate.locks import Lock
 from kempe.simulate.scales import scales
@@ -70,7 +70,7 @@ def _times(joint: str, name: str, value) -> list[float]:
     return found
 
 
-def check_switches(model: Model, switches: tuple[Switch, ...]) -> None:
+def check_switches(model: Kinetics, switches: tuple[Switch, ...]) -> None:
     """Refuses switches of joints that cannot be switched."""
     for switch in switches:
         if not isinstance(switch, Switch):
@@ -115,7 +115,7 @@ class Bound(Watch):
 
 
 def switch_events(
-    model: Model,
+    model: Kinetics,
     on: frozenset[str],
     switches: tuple[Switch, ...],
     locks: tuple[Lock, ...],
@@ -177,7 +177,7 @@ def _above(bears: "Bears", switch: Switch, *symbols):
 class Bears:
     """What closures and locks have to bear in a run, as expressions; worked out once for all that ask."""
 
-    def __init__(self, model: Model, setting: Setting, p: np.ndarray):
+    def __init__(self, model: Kinetics, setting: Setting, p: np.ndarray):
         self.model, self._setting, self._p, self._known = model, setting, p, {}
         topology = model.topology
         self._unique = not topology.is_masked and (not topology.rows or topology.rows == model.nv - model.dof)

@@ -1,19 +1,19 @@
 """Synthesis: a recorded motion of a mechanism that floats, stands or hangs, and what it takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.analyze.actuation import bounds_of, weights_of
-from kempe.analyze.closed import allowed, row_of
 from kempe.analyze.nearest import Nearest, Recording
 from kempe.analyze.sharing import Costs, Halves, share
 from kempe.analyze.supports import Support
 from kempe.control.motion import Motion
 from kempe.errors import StateError
-from kempe.model.model import Model
-from kempe.model.state import State, placed
+from kempe.kinetics.actuation import bounds_of, weights_of
+from kempe.kinetics.closed import allowed, row_of
+from kempe.kinetics.kinetics import Kinetics
+from kempe.mechanics.state import State, placed
 from kempe.results.outcome import FINISHED, Outcome
 from kempe.results.synthesis import Synthesis, check_supports
 from kempe.results.trajectory import Trajectory
@@ -44,7 +44,13 @@ class Wishes:
 
 
 def synthesize(
-    model: Model, motion: Motion, start: State | None, output, supports: Sequence[Support], wishes: Wishes, p
+    model: Kinetics,
+    motion: Motion,
+    start: State | None,
+    output,
+    supports: Support | Iterable[Support],
+    wishes: Wishes,
+    p,
 ) -> Synthesis:
     """See `Model.synthesize`."""
     supports = (supports,) if isinstance(supports, Support) else tuple(supports)
@@ -66,7 +72,7 @@ def synthesize(
     return Synthesis(run, wrenches, missing, supports, pushes, slips, rows.moved, motion.names, weight, size)
 
 
-def _closed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p) -> Nearest:
+def _closed(model: Kinetics, motion: Motion, start: State | None, t: np.ndarray, p) -> Nearest:
     """The motion at times t, loops closed."""
     if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Nearest(*motion.on(model, start, t=t), np.zeros((len(t), len(motion.names))))
@@ -74,11 +80,11 @@ def _closed(model: Model, motion: Motion, start: State | None, t: np.ndarray, p)
     return Recording(model, motion.names, rest, p).rows(t, motion.at(t), start)
 
 
-def _jacobians(model: Model, supports: tuple[Support, ...], q: np.ndarray, p) -> list[np.ndarray]:
+def _jacobians(model: Kinetics, supports: tuple[Support, ...], q: np.ndarray, p) -> list[np.ndarray]:
     return [support.jacobians(model, q, p) for support in supports]
 
 
-def _shared(model: Model, rows: Nearest, t: np.ndarray, supports, wishes: Wishes, p):
+def _shared(model: Kinetics, rows: Nearest, t: np.ndarray, supports, wishes: Wishes, p):
     """Efforts (n, nu), forces of each support along its axes (n, points, 3), and what is missing (n, nv)."""
     n, nu, size = len(t), model.nu, float(model.equations.closure_size)
     needed = model.generalized_forces(rows.q, rows.v, rows.a, p)
@@ -132,7 +138,7 @@ def _halves(limits: Halves, supports: list[Support]) -> Halves:
     return Halves(matrix, np.concatenate([limits.least, np.zeros(row - len(limits.least))]))
 
 
-def _on_roots(model: Model, q: np.ndarray, missing: np.ndarray, p) -> dict[str, np.ndarray]:
+def _on_roots(model: Kinetics, q: np.ndarray, missing: np.ndarray, p) -> dict[str, np.ndarray]:
     """By body that floats, what is missing as a wrench at its origin, in world axes: it does the same work. Where many
     wrenches do, the least, by moments, and by forces times the mechanism's size."""
     found, steps = {}, model.equations.steps
@@ -145,7 +151,7 @@ def _on_roots(model: Model, q: np.ndarray, missing: np.ndarray, p) -> dict[str, 
     return found
 
 
-def _weight(model: Model, q: np.ndarray, p) -> float:
+def _weight(model: Kinetics, q: np.ndarray, p) -> float:
     """Of all bodies: the rate at which they would gain momentum, from the mass of the links and the gravity."""
     values = None if p is None else np.asarray(p, dtype=float).reshape(-1, len(model.p_names))[0]
     tree = model.equations.constant_tree if values is None else model.equations.tree(values)

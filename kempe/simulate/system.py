@@ -17,9 +17,10 @@ from kempe.dynamics.generalized import Choice
 from kempe.dynamics.kinematics import frames, normalized, rates
 from kempe.dynamics.recursions import crba
 from kempe.dynamics.tree import Tree
-from kempe.model import blocks
-from kempe.model.model import Model
+from kempe.kernels import blocks
+from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.events import Event
+from kempe.simulate.memo import memo
 from kempe.simulate.stops import Stops, stop_efforts
 from kempe.spatial.vectors import Matrix, Vector, array, dot, from_sx, to_sx
 
@@ -58,16 +59,16 @@ class Setting:
     pull: float = 0.0
 
 
-def system(model: Model, setting: Setting, choice: Choice | None = None) -> System:
+def system(model: Kinetics, setting: Setting, choice: Choice | None = None) -> System:
     """The system of a model, remembered as long as the model lives; for loops, with generalized coordinates, or for the
     dense way."""
-    known, key = model.compiled.setdefault("systems", {}), _key(model, setting, choice)
+    known, key = memo(model).systems, _key(model, setting, choice)
     setting = key[0]
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
         curved, numeric = model.nq != model.nv, model.topology.constrained and choice is None
-        equations = model.chosen.using(choice, model.leg_scales, setting.pull)
+        equations = model.chosen.using(choice, model.prepared.leg_scales, setting.pull)
         kept = (choice is not None or model.topology.is_masked) and setting.projected
         closing = equations if kept else None
         main = recalled(
@@ -85,11 +86,11 @@ def system(model: Model, setting: Setting, choice: Choice | None = None) -> Syst
     return known[key]
 
 
-def _key(model: Model, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
+def _key(model: Kinetics, setting: Setting, choice: Choice | None) -> tuple[Setting, Choice | None]:
     return setting if model.limits or setting.stops is None else replace(setting, stops=None), choice
 
 
-def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> Kernel | None:
+def guard(model: Kinetics, events: tuple[Event, ...], width: int, states: int) -> Kernel | None:
     """The expressions of events, as a function of the same arguments as the system."""
     if not events:
         return None
@@ -100,22 +101,22 @@ def guard(model: Model, events: tuple[Event, ...], width: int, states: int) -> K
     return Kernel(trace(expressions, _shapes(model, width, states), name="guard"))
 
 
-def _shapes(model: Model, width: int, states: int) -> dict:
+def _shapes(model: Kinetics, width: int, states: int) -> dict:
     return {"t": (), "q": model.nq, "v": model.nv, "z": states, "w": width, "p": len(model.p)}
 
 
-def system_shapes(model: Model, setting: Setting) -> dict:
+def system_shapes(model: Kinetics, setting: Setting) -> dict:
     """Of the arguments of `System.main`."""
     shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
     return {**shapes, "c": model.pivot_count + len(model.limited)}
 
 
-def made_of(model: Model, setting: Setting) -> tuple:
+def made_of(model: Kinetics, setting: Setting) -> tuple:
     """All that the programs of a setting are made of; what else laws may ask a model for follows from its equations."""
     return model.equations, setting, system_shapes(model, setting)
 
 
-def efforts_of(model: Model, setting: Setting):
+def efforts_of(model: Kinetics, setting: Setting):
     """The function (t, q, v, z, w, p, c) of all that acts along freedoms."""
 
     def efforts(t, q, v, z, w, p, c):
@@ -135,7 +136,7 @@ def efforts_of(model: Model, setting: Setting):
     return efforts
 
 
-def _program(model: Model, equations: Equations, setting: Setting) -> Program:
+def _program(model: Kinetics, equations: Equations, setting: Setting) -> Program:
     shapes, efforts = system_shapes(model, setting), efforts_of(model, setting)
     used = equations.used
     rows = used.pivot_counts(model.nv, model.dof)[0]
@@ -175,7 +176,7 @@ def _program(model: Model, equations: Equations, setting: Setting) -> Program:
     )
 
 
-def _locked(model: Model, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
+def _locked(model: Kinetics, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
     """What locks exert along every freedom that has limits."""
     locks = model.topology.locks
     lam = masked.forward(tree, from_sx(q), from_sx(v), from_sx(tau), model.equations.closure_size).lam
@@ -183,7 +184,7 @@ def _locked(model: Model, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *(ca.SX(held.get(at, 0.0)) for at in model.limited.tolist()))
 
 
-def _dense_program(model: Model, setting: Setting) -> Program:
+def _dense_program(model: Kinetics, setting: Setting) -> Program:
     """What the dense way goes on with."""
     equations, efforts = model.equations, efforts_of(model, setting)
 
@@ -206,7 +207,7 @@ def _dense_program(model: Model, setting: Setting) -> Program:
     return trace(parts, system_shapes(model, setting), name="dense system")
 
 
-def _loop_equations(model: Model, setting: Setting, tree: Tree, q: Vector, v: Vector) -> tuple[Matrix, Vector]:
+def _loop_equations(model: Kinetics, setting: Setting, tree: Tree, q: Vector, v: Vector) -> tuple[Matrix, Vector]:
     """J and gamma: accelerations keep J a = gamma."""
     found, base, size = frames(tree, q, v), -tree.gravity, model.equations.closure_size
     jacobian = loops.jacobian(tree, q, found, size)
@@ -216,7 +217,7 @@ def _loop_equations(model: Model, setting: Setting, tree: Tree, q: Vector, v: Ve
     return jacobian, gamma
 
 
-def variation(model: Model, setting: Setting) -> Kernel:
+def variation(model: Kinetics, setting: Setting) -> Kernel:
     """How the right-hand side varies with the state, for implicit steps, remembered as long as the model lives.
 
     With accelerations a and multipliers lam held, what is left of the equations of motion and of the loops' is
@@ -228,7 +229,7 @@ def variation(model: Model, setting: Setting) -> Kernel:
     choice of coordinates, takes no derivative through an elimination, and is compiled as fast as inverse dynamics,
     however many directions there are.
     """
-    known, key = model.compiled.setdefault("variations", {}), _key(model, setting, None)[0]
+    known, key = memo(model).variations, _key(model, setting, None)[0]
     if key not in known:
         while len(known) >= KEPT:
             known.pop(next(iter(known)))
@@ -236,7 +237,7 @@ def variation(model: Model, setting: Setting) -> Kernel:
     return known[key]
 
 
-def _variation(model: Model, setting: Setting) -> Program:
+def _variation(model: Kinetics, setting: Setting) -> Program:
     efforts, shapes, sizes = efforts_of(model, setting), system_shapes(model, setting), model.equations.sizes
     state = {name: shapes[name] for name in ("q", "v", "z")} | {"a": model.nv}
 
@@ -257,11 +258,11 @@ def _variation(model: Model, setting: Setting) -> Program:
     return trace(varied, shapes | {"a": model.nv, "lam": sizes["lam"]} | directions, name="variation")
 
 
-def _rates(model: Model, q: ca.SX, v: ca.SX, p: ca.SX) -> ca.SX:
+def _rates(model: Kinetics, q: ca.SX, v: ca.SX, p: ca.SX) -> ca.SX:
     return to_sx(rates(model.equations.tree(from_sx(p)), from_sx(q), from_sx(v)))
 
 
-def _closure(model: Model) -> Program:
+def _closure(model: Kinetics) -> Program:
     def closure(q, v, p):
         equations = model.equations
         tree, q_ = equations.tree(from_sx(p)), from_sx(q)
@@ -271,11 +272,11 @@ def _closure(model: Model) -> Program:
     return trace(closure, _state_shapes(model), name="closure")
 
 
-def _rates_program(model: Model) -> Program:
+def _rates_program(model: Kinetics) -> Program:
     return trace(lambda q, v, p: {"qdot": _rates(model, q, v, p)}, _state_shapes(model), name="rates")
 
 
-def _projection(model: Model, closing: Equations | None) -> Program:
+def _projection(model: Kinetics, closing: Equations | None) -> Program:
     """Quaternions of length 1, and, with `closing`, loops closed."""
 
     def project(q, v, p):
@@ -289,10 +290,10 @@ def _projection(model: Model, closing: Equations | None) -> Program:
     return repeated or trace(project, _state_shapes(model), {"left": ()}, name="project")
 
 
-def _state_shapes(model: Model) -> dict:
+def _state_shapes(model: Kinetics) -> dict:
     return {"q": model.nq, "v": model.nv, "p": len(model.p)}
 
 
-def _short(model: Model, name: str, make: Callable[[], Program], *made_of) -> Kernel:
+def _short(model: Kinetics, name: str, make: Callable[[], Program], *made_of) -> Kernel:
     """Of q, v and p alone."""
     return Kernel(recalled(make, name, model.equations, *made_of))

@@ -11,14 +11,15 @@ import numpy as np
 
 from kempe.dynamics.equations import Equations
 from kempe.errors import StateError
-from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from kempe.simulate.run import simulate
 from kempe.topology.paths import spring_paths
 from kempe.whole import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from kempe.model.model import Model
 
 SOFTEST, STIFFEST = 1e2, 1e10  # N/m
 SAMPLES = 4000  # of each run; more than steps, which miss the crests of a swing
@@ -68,7 +69,7 @@ class Tuning:
 
 
 def tune_stiffness(
-    model: Model, error: float, state: State | None, duration: float, torque, tolerance: float
+    model: "Model", error: float, state: State | None, duration: float, torque, tolerance: float
 ) -> Tuning:
     """See `Model.tune_stiffness`."""
     held = [*(loop.joint for loop in model.topology.held), *(each.coupling for each in model.topology.sprung)]
@@ -78,7 +79,7 @@ def tune_stiffness(
         raise StateError(f"error is {error}; it takes a length in metres, above zero")
     paths = [spring_paths(part)[:2] for part in held]
     values = model.topology.parameters
-    tuned = Model(_with_inputs(model, [path for pair in paths for path in pair]), model.mechanism)
+    tuned = model.with_equations(_with_inputs(model, [path for pair in paths for path in pair]))
     stiffness, damping = (np.array([values[pair[k]] for pair in paths]) for k in range(2))
     start = tuned.assemble() if state is None else State(tuned, state.q, state.v)
     others = dict(zip(model.p_names, model.p, strict=True))
@@ -115,12 +116,12 @@ def tune_stiffness(
     return Tuning(model.mechanism.name, error, duration, float(k), own, np.array(order), largest, rms)
 
 
-def _with_inputs(model: Model, paths: list[str]) -> Equations:
+def _with_inputs(model: "Model", paths: list[str]) -> Equations:
     """The equations with more parameters kept as inputs."""
     return replace(model.equations, parameters=(*model.p_names, *(p for p in paths if p not in model.p_names)))
 
 
-def _gaps(model: Model, t: np.ndarray, q: np.ndarray, p) -> tuple[float, float]:
+def _gaps(model: "Model", t: np.ndarray, q: np.ndarray, p) -> tuple[float, float]:
     """The largest gap of any cut or coupling over a run, and the root of its mean square over time; turning counts by
     size."""
     size, at, gaps = float(model.equations.closure_size), 0, []

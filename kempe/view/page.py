@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from kempe.errors import StateError, ViewError
+from kempe.kinetics.kinetics import Kinetics
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model import Model
 from kempe.view.scene import Arrow, Point, Scene, scene
 from kempe.view.shapes import ACCENT, LOAD, SPRING, triangles
 from kempe.whole import as_path, write_whole
@@ -35,7 +35,7 @@ class Run(Protocol):
     how it ended."""
 
     @property
-    def model(self) -> Model: ...  # noqa: D102
+    def model(self) -> Kinetics: ...  # noqa: D102
     @property
     def t(self) -> np.ndarray: ...  # noqa: D102
     @property
@@ -126,7 +126,7 @@ def listed(points) -> tuple[Marker | Body | str, ...]:
     return (points,) if isinstance(points, (Marker, Body, str)) else tuple(points)
 
 
-def tip(model: Model) -> tuple[Marker, ...]:
+def tip(model: Kinetics) -> tuple[Marker, ...]:
     """The marker `end` of the last body of the tree that has one and carries no other."""
     carriers = {t.parent for t in model.topology.tree}
     for t in reversed(model.topology.tree):
@@ -168,7 +168,7 @@ def _columns(seen: Scene) -> np.ndarray:
     return np.concatenate([seen.position[:, 1:], q], axis=-1).reshape(len(q), -1)
 
 
-def _panels(model: Model, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> list[dict]:
+def _panels(model: Kinetics, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> list[dict]:
     """Plots of coordinates, rates, efforts and energies, those of different units apart."""
     joints = [t.joint for t in model.topology.tree]
     v_units = [unit for joint in joints for unit in joint.type.units]

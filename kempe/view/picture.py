@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from kempe.errors import ViewError
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body, Marker
-from kempe.model.state import State
 from kempe.view.page import Run, listed, sampled, tip
 from kempe.view.paper import RISE, TURN, Sheet, faces, hull, shaded
 from kempe.view.poses import poses

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from kempe.mechanics.layout import Layout
 from kempe.mechanism.bodies import Body, Length
 from kempe.mechanism.flexible import BeamJoint, section_at
 from kempe.mechanism.joints import JointKind
-from kempe.model.coordinates import Coordinates
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import symbols, to_sx
 
@@ -16,14 +16,14 @@ Pose = tuple[np.ndarray, np.ndarray]  # axes (..., 3, 3) as columns, and origin 
 Station = tuple[Body, Length | None]  # a section of a beam, or a body's own frame
 
 
-def values(model: Coordinates, p=None) -> dict[str, float]:
+def values(model: Layout, p=None) -> dict[str, float]:
     """Of all parameters, those kept as inputs as given; of rows of them, the first."""
     given = model.p if p is None else np.asarray(p, dtype=float)
     named = zip(model.p_names, given[0] if given.ndim == 2 else given, strict=True)
     return {**model.mechanism.parameters, **dict(named)}
 
 
-def poses(model: Coordinates, q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
+def poses(model: Layout, q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
     """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0, and after
     the bodies come sections of beams at stations.
 

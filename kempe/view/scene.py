@@ -7,13 +7,13 @@ import numpy as np
 
 from kempe.errors import StateError, ViewError
 from kempe.kinds import short
+from kempe.mechanics.layout import Layout
 from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Free
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.mechanism.solids import MeshFile
-from kempe.model.coordinates import Coordinates
 from kempe.spatial.moves import relative_pose
 from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
 from kempe.view.links import link_shapes
@@ -78,7 +78,7 @@ class Scene:
         return self.look.front if self.look.flat else None
 
 
-def scene(model: Coordinates, q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
+def scene(model: Layout, q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
     """The scene of a model at one q or at rows of them; `points` leave traces; p are parameters kept as inputs."""
     m = model.mechanism
     q = np.atleast_2d(np.asarray(q, dtype=float))
@@ -209,7 +209,7 @@ def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> n
     return np.einsum("nbij,bj->bni", rotation[:, bodies], corners) + position[:, bodies].transpose(1, 0, 2)
 
 
-def _markers_in_use(model: Coordinates) -> Iterable[Marker]:
+def _markers_in_use(model: Layout) -> Iterable[Marker]:
     """Those that carry joints or loads; a free joint holds nothing."""
     m = model.mechanism
     for joint in m.joints:
@@ -282,7 +282,7 @@ def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
     raise ViewError(f"there is no point {point!r} on {m.name!r}; name a body, or one of its markers as body.marker")
 
 
-def _own_marker(model: Coordinates, marker: Marker) -> Marker:
+def _own_marker(model: Layout, marker: Marker) -> Marker:
     """A marker on the model's own body, found by name, since a model has a copy of the mechanism."""
     named = {body.name: body for body in (model.mechanism.ground, *model.mechanism.bodies)}
     if marker.body.name not in named:
@@ -295,7 +295,7 @@ def _point(name: str, marker: Marker, seats: Seats, value: Values) -> Point:
     return Point(name, seats[marker.body, marker.station], marker.offset(value))
 
 
-def _arrows(model: Coordinates, seats: Seats, value: Values) -> Iterable[Arrow]:
+def _arrows(model: Layout, seats: Seats, value: Values) -> Iterable[Arrow]:
     """Efforts of actuated freedoms in the order of `model.u_names`, then loads."""
     column = 0
     for t in model.topology.tree:

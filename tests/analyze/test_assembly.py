@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.analyze.asked import task_of
-from kempe.analyze.descent import CLOSED, solve
-from kempe.analyze.starts import anywhere
-from kempe.analyze.turns import by_half_angles, turns_of
+from kempe.loops.asked import task_of
+from kempe.loops.descent import CLOSED, solve
+from kempe.loops.starts import anywhere
+from kempe.loops.turns import by_half_angles, turns_of
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.linkages import stephenson

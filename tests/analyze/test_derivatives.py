@@ -5,16 +5,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kempe.analyze.closed import numeric as accelerations
-from kempe.analyze.derivatives import numeric
-from kempe.analyze.freedom import assembled_samples
-from kempe.analyze.kinematics import settle
+from kempe.kinetics.closed import numeric as accelerations
+from kempe.kinetics.derivatives import numeric
+from kempe.loops.freedom import assembled_samples
+from kempe.loops.kinematics import settle
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.excavator import excavator
 from kempe.gallery.loops import bricard, five_bar, four_bar, scissor_lift, stewart, three_rrr
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import allowed, random_closed
 from tests.control.test_closed_laws import unfit
 

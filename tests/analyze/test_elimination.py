@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 
-from kempe.analyze.elimination import NOTHING, THRESHOLD, fill, independent_columns, order, pivots
+from kempe.loops.elimination import NOTHING, THRESHOLD, fill, independent_columns, order, pivots
 
 
 def banded(seed: int, rows: int, columns: int, width: float = 2.5) -> np.ndarray:

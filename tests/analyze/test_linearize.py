@@ -7,7 +7,7 @@ from kempe.errors import StateError
 from kempe.gallery.loops import four_bar, stewart, three_rrr
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import random_closed
 
 DOWN, G = (0.0, -9.81, 0.0), 9.81

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kempe.analyze.choosing import choose_at, fitness, pivots_at
-from kempe.analyze.freedom import assembled_samples, freedom_beside
+from kempe.loops.choosing import choose_at, fitness, pivots_at
+from kempe.loops.freedom import assembled_samples, freedom_beside
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.mechanism.mechanism import Mechanism

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kempe.analyze.matrices import Entries, allowed, damped, least, of_columns, part, rank_of, row_norms, stacked, tied
+from kempe.loops.matrices import Entries, allowed, damped, least, of_columns, part, rank_of, row_norms, stacked, tied
 
 
 def sample(seed: int, rows: int = 40, columns: int = 30) -> Entries:

@@ -66,7 +66,7 @@ def test_redundant_actuators():
 
 
 def test_a_parallelogram_is_special_where_it_lies_flat():
-    from kempe.analyze.mobility import constraints
+    from kempe.loops.constraints import constraints
 
     model = four_bar((0.5, 1.0, 0.5, 1.0)).compile()
     ranks = []

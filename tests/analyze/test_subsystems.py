@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kempe.analyze.closed import allowed
-from kempe.analyze.freedom import assembled_samples
+from kempe.kinetics.closed import allowed
+from kempe.loops.freedom import assembled_samples
 from kempe.errors import Singular, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import four_bar

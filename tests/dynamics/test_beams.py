@@ -9,7 +9,7 @@ from numpy.polynomial import Polynomial
 from scipy.linalg import eigh
 
 import kempe as kp
-from kempe.analyze.choosing import choose_at
+from kempe.loops.choosing import choose_at
 from kempe.dynamics import generalized, kinematics, multipliers, partition, recursions
 from kempe.dynamics.lagrange import lagrange
 from kempe.dynamics.tree import build

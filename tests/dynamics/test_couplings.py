@@ -8,13 +8,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import kempe as kp
-from kempe.analyze.mobility import constraints, gruebler, middles
+from kempe.analyze.mobility import gruebler
+from kempe.loops.constraints import constraints, middles
 from kempe.dynamics.multipliers import Slm, Sslm
 from kempe.dynamics.partition import Partition
 from kempe.errors import MechanismError, NotClosed, StateError
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.joints import Free, Spherical
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import Closed, mechanisms
 from tests.direct import beside
 from tests.dynamics.test_random_closed import check_dense_solve, check_single_bodies, efforts, loaded, on_numbers

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kempe.analyze.choosing import choose_at, fitness
+from kempe.loops.choosing import choose_at, fitness
 from kempe.compiler.count import count
 from kempe.compiler.interpret import interpret
 from kempe.compiler.program import Program
@@ -22,7 +22,7 @@ from kempe.errors import MechanismError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model import blocks
+from kempe.kernels import blocks
 from kempe.model.model import Model
 from kempe.spatial.sparse import Sparse
 from kempe.spatial.vectors import from_sx, to_sx

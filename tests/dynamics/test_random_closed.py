@@ -6,7 +6,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from tests.closed import CUTS, Closed, mechanisms, random_closed
 from tests.direct import Direct
 from tests.mechanisms import random_rotation

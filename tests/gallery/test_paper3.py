@@ -13,7 +13,7 @@ from kempe.gallery.figure import MASS, SOLE, STATURE, TABLE, palm_of
 from kempe.gallery.paper3 import counted, reading
 from kempe.gallery.report import Report
 from kempe.gallery.swing import HANDS, POSE, RELEASES, SIDES, hanging, swing
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import from_sx, to_sx
 from tests.newton import Bodies, by_joint

@@ -6,7 +6,7 @@ import pytest
 from kempe.compiler.interpret import interpret
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
-from kempe.model import loop_blocks
+from kempe.kernels import loop_blocks
 from tests.mechanisms import random_tree
 
 # Loops on the ground and on links, through balls, universal joints, sliders and bodies cut in two.

@@ -9,7 +9,7 @@ from kempe.dynamics import recursions
 from kempe.dynamics.tree import build
 from kempe.errors import MechanismError, StateError
 from kempe.mechanism.mechanism import Mechanism
-from kempe.model import blocks, recorder
+from kempe.kernels import blocks, recorder
 from tests.mechanisms import arm, random_tree
 
 FUNCTIONS = (

@@ -5,7 +5,7 @@ from scipy.integrate import solve_ivp
 
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.model.state import State
+from kempe.mechanics.state import State
 from kempe.results.outcome import Occurrence, Statistics
 from kempe.results.trajectory import Trajectory
 

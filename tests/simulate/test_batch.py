@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.analyze.choosing import choose_at
-from kempe.analyze.freedom import closed_states, freedom_beside
-from kempe.analyze.kinematics import settle
+from kempe.loops.choosing import choose_at
+from kempe.loops.freedom import closed_states, freedom_beside
+from kempe.loops.kinematics import settle
 from kempe.compiler.kernel import Kernel
 from kempe.errors import NotClosed, RowError, StateError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars

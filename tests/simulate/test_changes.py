@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.analyze.atlas import MOST, NARROW, atlas, coordinates, enough
-from kempe.analyze.choosing import best_at, fitness, pivots_at, scales_of
+from kempe.loops.atlas import MOST, NARROW, atlas, coordinates, enough
+from kempe.loops.choosing import best_at, fitness, pivots_at, scales_of
 from kempe.gallery.excavator import dig, excavator
 from kempe.gallery.loops import five_bar, three_rrr
 from kempe.simulate import rows

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 import kempe as kp
-from kempe.analyze.choosing import choose_at, fitness
-from kempe.analyze.freedom import freedom_beside
+from kempe.loops.choosing import choose_at, fitness
+from kempe.loops.freedom import freedom_beside
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import SQUEEZER_START, SQUEEZER_TORQUE, n_four_bar, parallel_bars, squeezer_state
 from kempe.gallery.entries import ENTRIES

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.analyze.choosing import fitness
-from kempe.analyze.closed import numeric
+from kempe.loops.choosing import fitness
+from kempe.kinetics.closed import numeric
 from kempe.dynamics.generalized import Choice
 from kempe.dynamics.multipliers import Augmented, Slm, Sslm
 from kempe.errors import StateError

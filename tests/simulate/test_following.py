@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.analyze.kinematics import Way
+from kempe.loops.kinematics import Way
 from kempe.errors import NotClosed
 from kempe.gallery.loops import four_bar, stewart, three_rrr
 

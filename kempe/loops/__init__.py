@@ -1,0 +1,1 @@
+"""Loops: closed states, freedom, generalized coordinates and the formulation, found by numbers."""

@@ -1,0 +1,36 @@
+"""Seats: where what a marker is fixed to is at a state, a body's frame or a section of a beam, and how that moves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kempe.mechanics.layout import Layout
+from kempe.mechanism.bodies import Marker, Values
+from kempe.mechanism.flexible import section
+from kempe.spatial.moves import relative_pose
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """Axes and origin in the world; v: which velocities bend it; angular, linear: its twist in world axes per unit of
+    each of these, the beam's frame at rest."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+    v: slice
+    angular: np.ndarray
+    linear: np.ndarray
+
+
+def seat(mechanics: Layout, pose: tuple[np.ndarray, np.ndarray], marker: Marker, q: np.ndarray, value: Values) -> Seat:
+    """Of a marker on a body with that pose."""
+    rotation, position = pose
+    if marker.station is None:
+        return Seat(rotation, position, slice(0, 0), np.zeros((3, 0)), np.zeros((3, 0)))
+    at = mechanics.joint(marker.body.name)
+    kind = section(marker, value)
+    posture = kind.posture(q[at.q])
+    turn, place = (np.asarray(x, dtype=float) for x in relative_pose(kind.moves(posture)))
+    axes = rotation @ turn
+    angular, linear = (axes @ np.asarray(x, dtype=float) for x in kind.subspace(posture))
+    return Seat(axes, position + rotation @ place, at.v, angular, linear)
