@@ -30,5 +30,5 @@ for leg, length, force in zip(legs, lengths, forces, strict=True):
     span = f"{length[0] * 1e3:12.2f} {length.min() * 1e3:11.2f} {length.max() * 1e3:9.2f}"
     print(f"{leg} {span} {force[0]:19.2f} {force.min():10.2f} {force.max():8.2f}")
 print(f"all legs together give {run.power.actuators.max():.1f} W at most")
-run[:1.0].strip("stewart.png", count=3, points=[platform.at(0, 0, 0.1)])
+run[:1.0].strip("stewart.png", count=3)
 run.plot("torques", "stewart_forces.png")
