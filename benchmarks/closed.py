@@ -9,16 +9,15 @@ import numpy as np
 from benchmarks.compiler import STATES, fresh_cache
 from benchmarks.rows import Row
 from benchmarks.timing import interleaved
-from kempe.loops.choosing import fitness
-from kempe.loops.kinematics import Way
 from kempe.compiler.clock import CompiledLoop
 from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.paper3_runs import SHORTEST, held, kept, swings
 from kempe.gallery.swing import hanging
-from kempe.model.model import Model
+from kempe.loops.choosing import fitness
+from kempe.loops.kinematics import Way
 from kempe.mechanics.state import PLACE, State
-from kempe.simulate.choices import best_at
+from kempe.model.model import Model
 from kempe.simulate.run import _Run
 from kempe.simulate.switches import Switch
 from kempe.simulate.system import Setting, system
@@ -75,9 +74,9 @@ def changing() -> list[Row]:
         entry = ENTRIES[name]
         model = entry.build().compile()
         state = _faded(model, entry)
-        best_at(model, state.q)
-        spent = interleaved({"choose": partial(best_at, model, state.q)})["choose"] * 1e3
-        choice = best_at(model, state.q)[0]
+        model.prepared.atlas.chooser.best(state.q)
+        spent = interleaved({"choose": partial(model.prepared.atlas.chooser.best, state.q)})["choose"] * 1e3
+        choice = model.prepared.atlas.chooser.best(state.q)[0]
         setting = Setting(None, model.nu, None)
         with fresh_cache():
             begun = time.perf_counter()

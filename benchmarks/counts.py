@@ -7,8 +7,8 @@ from kempe.commands.counts import FORWARD, formulations
 from kempe.compiler.count import count
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
-from kempe.mechanism.mechanism import Mechanism
 from kempe.kernels.kernels import function_program
+from kempe.mechanism.mechanism import Mechanism
 
 WAYS = ("partition, composite", "augmented", "slm", "sslm", "partition, clusters", "denoc")
 GALLERY = ("four-bar", "five-bar", "3-rrr", "carpet-scraper", "excavator", "bricard", "stewart", "delta")

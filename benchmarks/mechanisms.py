@@ -9,10 +9,9 @@ import numpy as np
 from kempe.gallery.benchmarks import SQUEEZER_TORQUE, andrews_squeezer, n_four_bar, parallel_bars, squeeze
 from kempe.gallery.counting import general_arm
 from kempe.gallery.entries import ENTRIES
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
-from kempe.simulate.choices import best_at
 
 ANGLE, RATE = 1.0, -1.0  # of all uprights of a row of four-bars
 CLUSTERED = 10  # from this many four-bars on, multipliers of subsystems
@@ -36,7 +35,8 @@ class Case:
         """Compiled, its coordinates chosen for the state it is measured at, as a run would choose them."""
         model = self.build().compile(self.formulation)
         if model.topology.loops:
-            vars(model)["choice"] = best_at(model, self.moving(model)[0].q)[0]
+            atlas = model.prepared.atlas
+            vars(atlas)["first"] = atlas.chooser.best(self.moving(model)[0].q)[0]
         return model
 
     @cached_property

@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.mechanisms import CASES
 from kempe.gallery.benchmarks import SQUEEZER_TORQUE, parallel_bars, squeezer_start
-from kempe.model.model import Model
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 
 ACCURACY = 1e-8  # rad or m, at which costs of runs are compared
 ROWS = 501  # of output, where there is any before the end

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from kempe.loops.choosing import fitness
 from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.masked import Masked
@@ -19,6 +18,7 @@ from kempe.dynamics.partition import WAYS, Partition
 from kempe.dynamics.trees import Cholesky, Udu
 from kempe.errors import MechanismError
 from kempe.gallery.entries import ENTRIES
+from kempe.loops.choosing import fitness
 from kempe.model.model import Model
 from kempe.topology.legs import legs
 

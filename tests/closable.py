@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kempe.model.model import Model
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 from tests.closed import Closed, random_closed
 from tests.mechanisms import RATED
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.joints import KINDS
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.mechanisms import RATED, random_rotation, random_tensor
 
 CUTS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")  # what may close a loop

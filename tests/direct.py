@@ -4,16 +4,16 @@ Tests of the compiler hold compiled code to what a program means, bit for bit; h
 many mechanisms can be looked at in the time that compiling one takes.
 """
 
-from functools import cached_property
-
 import casadi as ca
 import numpy as np
 
-from kempe.loops.freedom import assembled_samples
 from kempe.dynamics.choose import Candidate, Decision
 from kempe.dynamics.equations import Equations, Function
 from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.partition import Partition
+from kempe.errors import NotClosed
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.freedom import Samples
 from kempe.model.model import Model
 from kempe.spatial.vectors import from_sx
 
@@ -25,11 +25,11 @@ class Direct(Model):
 
     _prepared = (None, (), True)  # there is no native code to enter
 
-    @cached_property
-    def decision(self) -> Decision:
-        """What the equations say, and nothing is measured; where they leave it open, the whole inertia matrix."""
-        asked = self.equations.formulation
-        return Decision(Candidate(Partition(way="composite") if asked is None or asked.is_open else asked))
+    def __init__(self, equations, source, structures=None):
+        super().__init__(equations, source, structures)
+        asked = equations.formulation
+        taken = Partition(way="composite") if asked is None or asked.is_open else asked
+        vars(self.prepared)["decision"] = Decision(Candidate(taken))  # nothing is measured
 
     def kernel(self, name):
         """A function on numbers."""
@@ -41,13 +41,25 @@ class Direct(Model):
         return lambda *given: _evaluated(equations, described, [np.asarray(x, dtype=float) for x in given])
 
 
+def prepare(model: Kinetics, samples=None, dof: int | None = None, choice=None, choices=None) -> None:
+    """Says beforehand what would be found out by numbers, or why there are no samples."""
+    parts = vars(model.prepared)
+    if samples is not None:
+        parts["samples"] = Samples((), samples) if isinstance(samples, NotClosed) else Samples(tuple(samples))
+    if dof is not None:
+        parts["dof"] = dof
+    if choice is not None:
+        vars(model.prepared.atlas)["first"] = choice
+    if choices is not None:
+        vars(model.prepared.atlas)["choices"] = choices
+
+
 def beside(model: Model, formulation: Formulation | None = None) -> Direct:
     """A model on numbers, by another formulation if one is given; coordinates, freedom and sampled states are those of
     the one that is there."""
     equations = model.equations if formulation is None else model.equations.by(formulation)
     found = Direct(equations, model.mechanism)
-    found.__dict__ |= {"choice": model.choice, "dof": model.dof}
-    found.compiled["assembled samples"] = assembled_samples(model)
+    prepare(found, samples=model.prepared.samples.states, dof=model.dof, choice=model.choice)
     return found
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Marker
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import Closed
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kempe.mechanics.state import State
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import upright
 
 RANK = 1e-9  # of the largest singular value

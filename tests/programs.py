@@ -20,8 +20,6 @@ def said(name: str) -> dict:
     import numpy as np
 
     import kempe as kp
-    from kempe.loops.atlas import atlas
-    from kempe.loops.freedom import assembled_samples
     from kempe.gallery.entries import ENTRIES
     from kempe.simulate.scales import scales
 
@@ -35,9 +33,9 @@ def said(name: str) -> dict:
         own |= {f: model.program(f).digest for f in ("forward_dynamics", "generalized_forces")}
         numbers = [model.p]
         if model.topology.constrained:
-            own["choices"] = repr(atlas(model) if len(m.bodies) < 20 else model.choice)
+            own["choices"] = repr(model.prepared.atlas.choices if len(m.bodies) < 20 else model.choice)
             own["project"] = model.program("project").digest
-            numbers += [*assembled_samples(model), scales(model, model.p, model.choice)]
+            numbers += [*model.prepared.samples.states, scales(model, model.p, model.choice)]
         else:
             numbers += [scales(model, model.p)]
         own["numbers"] = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in numbers)).hexdigest()

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Marker, Solid
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 
 # Powers of length, mass and time.
 NUMBERS = {

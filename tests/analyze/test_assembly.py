@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import kempe as kp
+from kempe.errors import NotClosed, StateError
+from kempe.gallery.entries import ENTRIES
+from kempe.gallery.linkages import stephenson
 from kempe.loops.asked import task_of
 from kempe.loops.descent import CLOSED, solve
 from kempe.loops.starts import anywhere
 from kempe.loops.turns import by_half_angles, turns_of
-from kempe.errors import NotClosed, StateError
-from kempe.gallery.entries import ENTRIES
-from kempe.gallery.linkages import stephenson
 from tests.analyze.mechanisms import bricard, four_bar, sarrus, scissor_lift, stewart, three_rrr
 from tests.closable import turned
 from tests.closed import random_closed

@@ -10,6 +10,7 @@ from kempe.gallery.excavator import LENGTHS, excavator
 from kempe.gallery.loops import stewart
 from kempe.spatial.solving import Elimination
 from tests.analyze.mechanisms import four_bar
+from tests.direct import prepare
 
 
 def test_elimination_in_a_good_order_is_numpys_solution():
@@ -127,7 +128,7 @@ def test_a_closed_state_that_is_given_needs_no_samples(name):
     """As where the equations are hard to close from anywhere but there."""
     entry = ENTRIES[name]
     usual, other = entry.build().compile(), entry.build().compile()
-    other.compiled["assembled samples"] = NotClosed("none was found")
+    prepare(other, samples=NotClosed("none was found"))
     run = entry.run(usual, 0.2)
     for q, v in zip(run.q, run.v, strict=True):
         tau = np.linspace(-1.0, 1.0, usual.nu)

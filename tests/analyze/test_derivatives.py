@@ -5,16 +5,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kempe.kinetics.closed import numeric as accelerations
-from kempe.kinetics.derivatives import numeric
-from kempe.loops.freedom import assembled_samples
-from kempe.loops.kinematics import settle
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.excavator import excavator
 from kempe.gallery.loops import bricard, five_bar, four_bar, scissor_lift, stewart, three_rrr
+from kempe.kinetics.closed import numeric as accelerations
+from kempe.kinetics.derivatives import numeric
+from kempe.loops.kinematics import settle
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import allowed, random_closed
 from tests.control.test_closed_laws import unfit
 
@@ -30,7 +29,7 @@ SEEDS = (1, 4, 11, SPATIAL)
 
 def on_the_way(model: Model, seed: int) -> State:
     """A closed state that moves."""
-    rng, q = np.random.default_rng(seed), np.array(assembled_samples(model))[seed % 3]
+    rng, q = np.random.default_rng(seed), np.array(model.prepared.samples.states)[seed % 3]
     if model.mechanism.name == "stewart":  # samples of it are near singular poses
         q = model.assemble({f"P{k}": -0.2 + 0.02 * k for k in range(1, 7)}).q
     return State(model, q, allowed(model.closure(q)[1]) @ rng.normal(size=model.nv))

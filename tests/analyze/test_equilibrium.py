@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from kempe.loops.kinematics import settle
 from kempe.errors import StateError
 from kempe.gallery.excavator import excavator
 from kempe.gallery.loops import five_bar, four_bar, slider_crank, three_rrr
+from kempe.loops.kinematics import settle
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 

@@ -5,9 +5,9 @@ import pytest
 
 from kempe.errors import StateError
 from kempe.gallery.loops import four_bar, stewart, three_rrr
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import random_closed
 
 DOWN, G = (0.0, -9.81, 0.0), 9.81

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from kempe.loops.choosing import choose_at, fitness, pivots_at
-from kempe.loops.freedom import assembled_samples, freedom_beside
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
+from kempe.loops.choosing import fitness, pivots_at
+from kempe.loops.freedom import freedom_beside
 from kempe.mechanism.mechanism import Mechanism
 from kempe.topology.alike import alike, groups
 
@@ -39,7 +39,7 @@ def test_like_joints_are_those_of_all_feet_and_of_all_couplers(row):
 def test_freedom_and_samples(row):
     """By singular values of the dense J, which nothing here was found with."""
     assert row.dof == 1
-    for q in assembled_samples(row):
+    for q in row.prepared.samples.states:
         phi, jacobian, upright = row.closure(q)
         assert np.abs(phi).max() < 1e-13
         assert (upright > 0).all()
@@ -74,7 +74,7 @@ def test_coordinates_are_fit_and_pivots_those_of_a_dense_elimination(row):
 
 def test_coordinates_at_a_state_are_fit_there(row):
     q = parallel_bars(row, 0.05).q
-    assert fitness(row, choose_at(row, q), q) > 0.01
+    assert fitness(row, row.prepared.atlas.chooser.at(q), q) > 0.01
 
 
 def test_one_call_tells_accelerations_and_whether_to_trust_them(row):
@@ -132,6 +132,6 @@ def test_loops_that_differ_close_too():
     model = m.compile()
     assert model.loops_repeat
     assert model.dof == 1
-    for q in assembled_samples(model):
+    for q in model.prepared.samples.states:
         assert np.abs(model.residual(q)).max() < 1e-13
-    assert max(fitness(model, model.choice, q) for q in assembled_samples(model)) > 0.05
+    assert max(fitness(model, model.choice, q) for q in model.prepared.samples.states) > 0.05

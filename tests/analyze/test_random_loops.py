@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kempe.errors import StateError
 from kempe.loops import targets as kinds
 from kempe.loops.kinematics import place, velocities
-from kempe.errors import StateError
+from kempe.mechanics.state import State
 from kempe.mechanism.joints import KINDS
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import CUTS, Closed, mechanisms, random_closed
 
 CASES = [(True, 1, 11), (True, 2, 11), (True, 3, 12), (True, 4, 12), (False, 1, 12), (False, 2, 11), (False, 3, 12),

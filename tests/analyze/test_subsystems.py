@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kempe.kinetics.closed import allowed
-from kempe.loops.freedom import assembled_samples
 from kempe.errors import Singular, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import four_bar
+from kempe.kinetics.closed import allowed
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import mechanisms, random_closed
@@ -53,7 +52,7 @@ def check_blocks(model: Model, q: np.ndarray, whole: bool) -> None:
 @pytest.mark.parametrize("name", [*CLOSED, "digger"])
 def test_blocks_of_the_gallery(name):
     model = model_of(name, CUTS if name == "digger" else ())
-    for q in assembled_samples(model):
+    for q in model.prepared.samples.states:
         check_blocks(model, q, whole=True)
 
 
@@ -102,7 +101,7 @@ TOGETHER = {
 @pytest.mark.parametrize(("name", "cut"), ONE_BY_ONE.items())
 def test_determinate_subsystems_are_solved_one_by_one(name, cut):
     model = model_of(name, cut)
-    for seed, q in enumerate(assembled_samples(model)[:3]):
+    for seed, q in enumerate(model.prepared.samples.states[:3]):
         found = check_inverse(model, q, *moving(model, q, seed))
         assert found.one_by_one
         assert [len(step.subsystems) for step in found.steps] == [1] * len(model.topology.subsystems)
@@ -146,7 +145,7 @@ def test_a_tree_has_its_subsystems():
 
 def test_the_carpet_scraper_in_words():
     model = model_of("carpet-scraper")
-    q = assembled_samples(model)[0]
+    q = model.prepared.samples.states[0]
     assert str(model.inverse_by_subsystems(q, *moving(model, q))).splitlines() == [
         "subsystem 3 is determinate: 4 equations for 4 unknowns (2 multipliers of J9, 2 multipliers of J10)",
         "subsystem 2 is determinate: 2 equations for 2 unknowns (2 multipliers of crank pin)",
@@ -157,7 +156,7 @@ def test_the_carpet_scraper_in_words():
 @pytest.mark.parametrize(("name", "cut"), TOGETHER.items())
 def test_indeterminate_subsystems_are_solved_together(name, cut):
     model = model_of(name, cut)
-    for seed, q in enumerate(assembled_samples(model)[:2]):
+    for seed, q in enumerate(model.prepared.samples.states[:2]):
         found = check_inverse(model, q, *moving(model, q, seed))
         assert not found.one_by_one
         assert found.steps == model.subsystems.steps
@@ -199,7 +198,7 @@ def with_pendulums(count: int) -> Mechanism:
 
 def test_too_many_actuators_share_the_work():
     model = with_pendulums(0).compile()
-    q = assembled_samples(model)[1]
+    q = model.prepared.samples.states[1]
     found = check_inverse(model, q, *moving(model, q))
     assert "4 unknowns" in str(found)
     assert "the least are taken" in str(found)
@@ -207,20 +206,20 @@ def test_too_many_actuators_share_the_work():
 
 def test_actuators_that_do_the_same_are_found_by_rank_not_by_counting():
     model = with_pendulums(2).compile()
-    q = assembled_samples(model)[1]
+    q = model.prepared.samples.states[1]
     v = allowed(model, q)[0] @ [0.3, 0.2, 0.1]
     a = model.forward_dynamics(q, v, [1.0, 2.0])
     found = check_inverse(model, q, v, a)
     assert "some of the actuators do the same as others" in str(found)
     single = with_pendulums(1).compile()
-    q = assembled_samples(single)[1]
+    q = single.prepared.samples.states[1]
     with pytest.raises(Singular, match=r"the actuators \(A, D\) do not control all 2 freedoms"):
         single.inverse_by_subsystems(q, *moving(single, q))
 
 
 def test_what_cannot_be():
     model = model_of("four-bar")
-    q = assembled_samples(model)[0]
+    q = model.prepared.samples.states[0]
     v, a = moving(model, q)
     with pytest.raises(StateError, match="give one state; inverse_dynamics takes many"):
         model.inverse_by_subsystems(q[None], v[None], a[None])
@@ -228,7 +227,7 @@ def test_what_cannot_be():
     weight = m.rod("weight", 0.2, 1.0)
     m.revolute("hook", next(b for b in m.bodies if b.name == "rocker").end, weight.start)
     hung = m.compile()
-    q = assembled_samples(hung)[0]
+    q = hung.prepared.samples.states[0]
     with pytest.raises(StateError, match="would be needed along hook besides what A can do"):
         hung.inverse_by_subsystems(q, *moving(hung, q))
 

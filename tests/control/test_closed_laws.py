@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.choosing import fitness, pivots_at
 from kempe.control.laws import CompiledLaw, Symbols
 from kempe.gallery.linkages import leg
 from kempe.gallery.loops import five_bar
-from kempe.model.model import Model
+from kempe.loops.choosing import fitness, pivots_at
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 
 
 @cache

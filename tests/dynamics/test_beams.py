@@ -9,7 +9,6 @@ from numpy.polynomial import Polynomial
 from scipy.linalg import eigh
 
 import kempe as kp
-from kempe.loops.choosing import choose_at
 from kempe.dynamics import generalized, kinematics, multipliers, partition, recursions
 from kempe.dynamics.lagrange import lagrange
 from kempe.dynamics.tree import build
@@ -349,7 +348,7 @@ def test_loops_through_beams_are_solved_alike_by_all_ways(name):
     rest = tau - model.generalized_forces(q, v, np.zeros(model.nv))
     kkt = np.block([[model.mass_matrix(q), jacobian.T], [jacobian, np.zeros((len(jacobian),) * 2)]])
     expected = np.linalg.lstsq(kkt, np.concatenate([rest, model.loop_bias(q, v)]), rcond=1e-13)[0][: model.nv]
-    tree, size, choice = model.equations.constant_tree, model.equations.closure_size, choose_at(model, q)
+    tree, size, choice = model.equations.constant_tree, model.equations.closure_size, model.prepared.atlas.chooser.at(q)
     for way in (multipliers.augmented, multipliers.slm, multipliers.sslm):
         found = way(tree, q, v, tau, size, choice.rows).vdot.astype(float)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())

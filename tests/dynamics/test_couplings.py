@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 import kempe as kp
 from kempe.analyze.mobility import gruebler
-from kempe.loops.constraints import constraints, middles
 from kempe.dynamics.multipliers import Slm, Sslm
 from kempe.dynamics.partition import Partition
 from kempe.errors import MechanismError, NotClosed, StateError
+from kempe.loops.constraints import constraints, middles
+from kempe.mechanics.state import State
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.joints import Free, Spherical
-from kempe.mechanics.state import State
 from tests.closed import Closed, mechanisms
-from tests.direct import beside
+from tests.direct import beside, prepare
 from tests.dynamics.test_random_closed import check_dense_solve, check_single_bodies, efforts, loaded, on_numbers
 from tests.mechanisms import random_tree
 
@@ -279,7 +279,8 @@ def coupled(closed: Closed, seed: int) -> tuple[Closed, int]:
 def test_many_mechanisms_with_couplings_on_numbers(closed, seed):
     closed, before = coupled(loaded(closed, seed), seed)
     model = on_numbers(closed)
-    model.dof = model.nv - int(np.linalg.matrix_rank(model.closure(closed.state(model).q)[1], tol=1e-9))
+    rank = int(np.linalg.matrix_rank(model.closure(closed.state(model).q)[1], tol=1e-9))
+    prepare(model, dof=model.nv - rank)
     assert before - len(model.topology.couplings) <= model.dof <= before
     state = closed.moving(model, seed)
     for each in model.mechanism.couplings:

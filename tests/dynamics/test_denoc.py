@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from kempe.loops.freedom import closed_states
 from kempe.errors import MechanismError, Singular, StateError
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.growth import operations
 from kempe.gallery.loops import five_bar
+from kempe.loops.freedom import closed_states
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.newton import Bodies, by_joint
 from tests.platforms import random_platform
 

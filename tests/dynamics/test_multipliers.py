@@ -7,7 +7,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kempe.loops.choosing import choose_at, fitness
 from kempe.compiler.count import count
 from kempe.compiler.interpret import interpret
 from kempe.compiler.program import Program
@@ -21,13 +20,14 @@ from kempe.dynamics.recursions import inline
 from kempe.errors import MechanismError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
-from kempe.mechanism.mechanism import Mechanism
 from kempe.kernels import blocks
+from kempe.loops.choosing import fitness
+from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.spatial.sparse import Sparse
 from kempe.spatial.vectors import from_sx, to_sx
 from tests.closed import Closed, mechanisms
-from tests.direct import Direct
+from tests.direct import Direct, prepare
 from tests.dynamics.test_random_closed import loaded, on_numbers
 
 WAYS = Augmented(), Slm(), Sslm()
@@ -43,7 +43,7 @@ def model_of(name: str) -> Model:
 def by(model: Model, way: InCoordinates) -> Direct:
     """The same mechanism by another formulation, on numbers, rows chosen as before."""
     found = Direct(model.equations.by(way), model.mechanism)
-    found.__dict__["choice"] = model.choice
+    prepare(found, samples=model.prepared.samples.states, dof=model.dof, choice=model.choice)
     return found
 
 
@@ -191,7 +191,7 @@ def test_operations_grow_with_the_number_of_loops_and_no_faster():
     totals = []
     for loops in (4, 8, 12):
         model = n_four_bar(loops).compile()
-        model.__dict__["choice"] = choice_of_plane(model)
+        prepare(model, choice=choice_of_plane(model))
         equations = model.equations.by(Sslm(model.choice))
         totals.append(_operations(equations))
     assert totals[2] - totals[1] == totals[1] - totals[0]
@@ -200,7 +200,7 @@ def test_operations_grow_with_the_number_of_loops_and_no_faster():
 
 def choice_of_plane(model: Model):
     """The rows along x and y of every loop, and any coordinates with them."""
-    return choose_at(model, parallel_bars(model, 1.0).q)
+    return model.prepared.atlas.chooser.at(parallel_bars(model, 1.0).q)
 
 
 def _operations(equations) -> int:

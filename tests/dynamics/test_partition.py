@@ -7,12 +7,12 @@ import pinocchio as pin
 import pytest
 
 import kempe as kp
-from kempe.loops.kinematics import settle
 from kempe.dynamics.partition import WAYS, Partition
 from kempe.errors import Singular, StateError
 from kempe.gallery.entries import ENTRIES
-from kempe.model.model import Model
+from kempe.loops.kinematics import settle
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 from kempe.spatial.moves import relative_pose
 from tests.dynamics.test_pinocchio import Peer
 from tests.newton import Bodies, Solved, by_joint

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kempe.model.model import Model
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 from tests.closed import CUTS, Closed, mechanisms, random_closed
-from tests.direct import Direct
+from tests.direct import Direct, prepare
 from tests.mechanisms import random_rotation
 from tests.newton import Bodies, by_joint
 
@@ -60,8 +60,7 @@ def on_numbers(closed: Closed) -> Model:
     """Its model without compiled code, at the state and with the freedom it was built with."""
     equations = closed.mechanism.compile(cut=closed.closing).equations
     model = Direct(equations, closed.mechanism)
-    model.compiled["assembled samples"] = [closed.state(model).q]
-    model.dof = closed.freedom
+    prepare(model, samples=[closed.state(model).q], dof=closed.freedom)
     return model
 
 

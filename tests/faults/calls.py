@@ -191,7 +191,6 @@ class World:
             "Model.program": {"name": "energy"}, "Model.joint": {"name": "A"},
             "Model.marker_kernel": {"name": "pose"},
             "Model.closer": {"near": x}, "Model.workspace": {"point": "coupler.end", "step": 0.2, "most": 40},
-            "Model.candidate_program": {"candidate": self.model.decision.taken},
             "Model.efforts": {"values": {"A": 1.0}},
             "Model.poses": {"names": ["A"]}, "Model.synthesize": {"output": 0.2}, "Model.motion": {"output": 0.2},
             "Trajectory.to_pandas": {}, "Trajectory.from_pandas": {"frame": self.run.to_pandas(),

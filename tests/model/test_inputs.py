@@ -13,14 +13,14 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kempe.loops.kinematics import settle
 from kempe.dynamics.equations import Equations
 from kempe.errors import KempeError, TopologyError
+from kempe.loops.kinematics import settle
+from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Rod
 from kempe.mechanism.couplings import freedom_name
 from kempe.mechanism.mechanism import PER_FREEDOM, Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import Closed, allowed, mechanisms, random_closed
 from tests.direct import Direct
 from tests.newton import Bodies

@@ -8,8 +8,8 @@ from kempe.compiler.interpret import interpret
 from kempe.dynamics import recursions
 from kempe.dynamics.tree import build
 from kempe.errors import MechanismError, StateError
-from kempe.mechanism.mechanism import Mechanism
 from kempe.kernels import blocks, recorder
+from kempe.mechanism.mechanism import Mechanism
 from tests.mechanisms import arm, random_tree
 
 FUNCTIONS = (

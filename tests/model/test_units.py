@@ -17,9 +17,9 @@ from kempe.formats.loading import read
 from kempe.formats.mjcf.writing import text
 from kempe.formats.xml import parse_xml
 from kempe.gallery.entries import ENTRIES
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from tests.closed import allowed, random_closed
 from tests.mechanisms import random_tree
 from tests.units import Units

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
-from kempe.mechanics.state import State
 from kempe.results.outcome import Occurrence, Statistics
 from kempe.results.trajectory import Trajectory
 

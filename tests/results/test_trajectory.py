@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 
 import kempe as kp
 from kempe.errors import StateError
-from kempe.mechanism.mechanism import Mechanism
 from kempe.mechanics.state import State
+from kempe.mechanism.mechanism import Mechanism
 from kempe.results.outcome import INTERRUPTED, Occurrence, Outcome
 from kempe.results.trajectory import Trajectory
 from tests.mechanisms import random_tree

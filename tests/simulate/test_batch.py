@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.choosing import choose_at
-from kempe.loops.freedom import closed_states, freedom_beside
-from kempe.loops.kinematics import settle
 from kempe.compiler.kernel import Kernel
 from kempe.errors import NotClosed, RowError, StateError
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
+from kempe.loops.freedom import closed_states, freedom_beside
+from kempe.loops.kinematics import settle
 from kempe.model.model import Model
 from tests.analyze.mechanisms import four_bar
 from tests.closed import random_closed
+from tests.direct import prepare
 from tests.simulate.mechanisms import mixed_tree, slider
 
 DEG = np.pi / 180
@@ -43,11 +43,8 @@ def triple_rocker() -> Model:
     m.revolute("C", coupler.end, second.end)
     m.revolute("D", m.ground.at(0.65, 0), second.start)
     model = m.compile()
-    model.__dict__["choice"] = next(
-        choice
-        for choice in (choose_at(model, q) for q in closed_states(model, 0, 40))
-        if choice.independent == (model.v_names.index("A"),)
-    )
+    found = (model.prepared.atlas.chooser.at(q) for q in closed_states(model, 0, 40))
+    prepare(model, choice=next(choice for choice in found if choice.independent == (model.v_names.index("A"),)))
     return model
 
 
@@ -211,7 +208,7 @@ def test_bits_of_a_mechanism_depend_on_nothing_but_its_own(made):
     permuted = model.batch(2).rollout([starts[k] for k in order], 2e-3, 240, tau[order], output=60)
     whole = model.batch(1).rollout(starts, 2e-3, 240, tau, output=240)
     other = Model(model.equations, model.mechanism)
-    other.__dict__["choice"] = model.choice
+    prepare(other, choice=model.choice)
     fresh = other.batch(1).rollout(starts[5:9], 2e-3, 240, tau[5:9], output=80)
     for part in same:
         np.testing.assert_array_equal(getattr(permuted, part), getattr(found, part)[order])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.atlas import MOST, NARROW, atlas, coordinates, enough
-from kempe.loops.choosing import best_at, fitness, pivots_at, scales_of
 from kempe.gallery.excavator import dig, excavator
 from kempe.gallery.loops import five_bar, three_rrr
+from kempe.loops.atlas import MOST, NARROW
+from kempe.loops.choosing import fitness, pivots_at
 from kempe.simulate import rows
 from kempe.simulate.choices import Choices
 from kempe.simulate.system import Setting
@@ -46,7 +46,7 @@ def test_the_same_run_has_the_same_bits(monkeypatch):
         monkeypatch.setattr(rows, careful, lambda *_: pytest.fail("a row was left to the careful way"))
     again = five_bar_run(model)
     monkeypatch.undo()
-    for q in scales_of(model).samples:
+    for q in model.prepared.atlas.chooser.scales.samples:
         model.simulate(kp.State(model, q, np.zeros(model.nv)), 0.3)
     other = five_bar().compile()
     other.batch().rollout(other.assemble(), dt=1e-3, steps=50, batch=3)
@@ -61,19 +61,19 @@ def test_the_same_run_has_the_same_bits(monkeypatch):
 @pytest.mark.parametrize("build", [five_bar, three_rrr, excavator])
 def test_the_rule_takes_the_first_choice_that_is_nearly_as_fit_as_the_fittest(build):
     model = build().compile()
-    choices, least = atlas(model), enough(model)
+    choices, least = model.prepared.atlas.choices, model.prepared.atlas.enough
     assert 1 <= len(choices) <= MOST
     assert len(set(choices)) == len(choices)
     assert choices[0] == model.choice
-    for q in scales_of(model).samples:
+    for q in model.prepared.atlas.chooser.scales.samples:
         fits = [fitness(model, choice, q) for choice in choices]
-        taken = coordinates(model, q)
+        taken = model.prepared.atlas.at(q)
         if max(fits) < least:
             assert taken is None
         else:
             good = max(least, 0.5 * max(fits))
             assert taken == next(choice for choice, fit in zip(choices, fits, strict=True) if fit >= good)
-        assert best_at(model, q)[1] < NARROW or taken is not None
+        assert model.prepared.atlas.chooser.best(q)[1] < NARROW or taken is not None
 
 
 @pytest.mark.parametrize("build", [five_bar, three_rrr])
@@ -82,15 +82,15 @@ def test_runs_begin_with_coordinates_that_fit(build):
     model = build().compile()
     setting = Setting(None, model.nu, None)
     signs = set()
-    for q in [*scales_of(model).samples, *scales_of(model).samples[::-1]]:
+    for q in [*model.prepared.atlas.chooser.scales.samples, *model.prepared.atlas.chooser.scales.samples[::-1]]:
         found, c = Choices(model, setting, crossing=False).first(q, model.parameters(None))
         if found.choice is None:
-            assert best_at(model, q)[1] < 2 * enough(model)
+            assert model.prepared.atlas.chooser.best(q)[1] < 2 * model.prepared.atlas.enough
             continue
         pivots = pivots_at(model, found.choice, q)
         np.testing.assert_allclose(np.abs(c[: len(pivots)]), found.choice.scales, rtol=1e-15)
         assert (c[: len(pivots)] * pivots).min() > 0
-        assert np.abs(pivots).min() >= enough(model)
+        assert np.abs(pivots).min() >= model.prepared.atlas.enough
         signs.add((found.choice, tuple(np.sign(pivots))))
     assert len(signs) > len({choice for choice, _ in signs})  # one choice, both with pivots below and above zero
 
@@ -114,11 +114,11 @@ def test_coordinates_are_chosen_for_the_parameters_of_a_run():
     size = float(built.equations.closure_size) / float(model.equations.closure_size)  # what gaps are divided by
     for crank in (0.4, 1.5, 4.0):
         q = built.assemble({"A": crank}, near={"D": 1.5}).q
-        for choice in (model.choice, best_at(built, q)[0]):
+        for choice in (model.choice, built.prepared.atlas.chooser.best(q)[0]):
             own = pivots_at(built, choice, q) * size
             np.testing.assert_allclose(pivots_at(model, choice, q, p), own, rtol=1e-13)
             assert np.abs(pivots_at(model, choice, q) - own).max() > 1e-3
-        choice, fit = best_at(model, q, p)
+        choice, fit = model.prepared.atlas.chooser.best(q, p)
         assert fit == pytest.approx(size * np.abs(pivots_at(built, choice, q)).min(), rel=1e-12)
         assert fit > 0.02
     start = built.assemble({"A": 1.5}, near={"D": 1.5})

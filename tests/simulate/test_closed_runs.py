@@ -9,13 +9,14 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 import kempe as kp
-from kempe.loops.choosing import choose_at, fitness
-from kempe.loops.freedom import freedom_beside
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.benchmarks import SQUEEZER_START, SQUEEZER_TORQUE, n_four_bar, parallel_bars, squeezer_state
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import bricard
+from kempe.loops.choosing import fitness
+from kempe.loops.freedom import freedom_beside
 from kempe.model.model import Model
+from tests.direct import prepare
 
 DEG = np.pi / 180
 
@@ -144,9 +145,7 @@ def test_a_fall_goes_on_where_its_coordinates_fail(others):
     model = ENTRIES["five-bar"].build().compile()
     start = five_bar_start(model)
     free = run_of_motors(model, start.q)
-    model.__dict__["choice"] = free
-    if not others:
-        model.compiled["atlas"] = (free,)
+    prepare(model, choice=free, choices=None if others else (free,))
     run = model.simulate(start, 3.0, tolerance=1e-10, limits="ignore")
     assert run.outcome.kind == "finished"
     fits = [fitness(model, free, q) for q in run.q]
@@ -162,7 +161,7 @@ def test_a_fall_goes_on_where_its_coordinates_fail(others):
 
 def run_of_motors(model: Model, q: np.ndarray):
     """The choice with both actuated angles as coordinates."""
-    found = choose_at(model, q)
+    found = model.prepared.atlas.chooser.at(q)
     wanted = tuple(sorted(model.driven.tolist()))
     dependent = tuple(k for k in range(model.nv) if k not in wanted)
     if set(found.independent) == set(wanted):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.choosing import fitness
-from kempe.kinetics.closed import numeric
 from kempe.dynamics.generalized import Choice
 from kempe.dynamics.multipliers import Augmented, Slm, Sslm
 from kempe.errors import StateError
+from kempe.kinetics.closed import numeric
+from kempe.loops.choosing import fitness
 from kempe.spatial.quaternions import exponential
-from tests.direct import Direct, beside
+from tests.direct import Direct, beside, prepare
 from tests.newton import Bodies, by_joint
 
 
@@ -131,7 +131,7 @@ def test_settled_velocities_keep_loops_closed_where_coordinates_are_not_fit():
     wild, slips = np.random.default_rng(0).normal(size=ring.nv), []
     for choice in (x for x in choices if fitness(ring, x, q) < 1e-12 and fitness(ring, x, other) > 1e-2):
         ring = Direct(ring.equations, m)
-        ring.__dict__["choice"] = choice
+        prepare(ring, choice=choice)
         with np.errstate(all="ignore"):
             slips.append(np.abs(ring.call("loop_slip", *ring.call("project", q, wild)[:2])).max())
         if 1e-3 < slips[-1] < np.inf:  # what is caught

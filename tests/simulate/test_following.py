@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.kinematics import Way
 from kempe.errors import NotClosed
 from kempe.gallery.loops import four_bar, stewart, three_rrr
+from kempe.loops.kinematics import Way
 
 PLACE = ("x", "y", "z", "roll", "pitch", "yaw")
 

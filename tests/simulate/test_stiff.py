@@ -19,6 +19,7 @@ from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops
 from kempe.simulate.system import Setting, system, variation
 from kempe.simulate.tables import METHODS
+from tests.direct import prepare
 from tests.simulate.mechanisms import GRAVITY, double_pendulum, mixed_tree, pendulum
 from tests.simulate.test_closed_runs import five_bar_start, run_of_motors
 from tests.simulate.test_integrators import reference
@@ -288,7 +289,7 @@ class TestBesideExplicitSteps:
     def test_where_coordinates_fail(self):
         model = ENTRIES["five-bar"].build().compile()
         start = five_bar_start(model)
-        model.__dict__["choice"] = run_of_motors(model, start.q)
+        prepare(model, choice=run_of_motors(model, start.q))
         options = {"tolerance": 1e-9, "limits": "ignore"}
         runs = [model.simulate(start, 3.0, method=x, **options) for x in ("radau", "dop853")]
         agree(*runs, atol=1e-7)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.loops.kinematics import settle
 from kempe.dynamics import loops, masked
 from kempe.dynamics.kinematics import frames
 from kempe.dynamics.partition import Partition
 from kempe.dynamics.trees import Udu
 from kempe.errors import NotClosed
-from kempe.model.model import Model
+from kempe.loops.kinematics import settle
 from kempe.mechanics.state import State
+from kempe.model.model import Model
 from kempe.simulate.joining import Constraints, Joined, joined
 from kempe.spatial.vectors import from_sx
 from tests.closed import allowed, random_closed
