@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from kempe.errors import MechanismError, TopologyError, plain
 from kempe.mechanism.bodies import Body, Hub, Length, Plate, Rod, Solid
 from kempe.mechanism.joints import Free, Universal
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import stays
 from kempe.topology.spanning import topology
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Findings:
             raise MechanismError(f"mechanism {self.mechanism!r}: " + "; ".join(map(str, self.errors)))
 
 
-def check(mechanism: Mechanism) -> Findings:
+def check(mechanism: "Mechanism") -> Findings:
     """All findings about the description; the inertia matrix is looked at once nothing else is wrong."""
     values = mechanism.parameters
     if not mechanism.bodies:
@@ -81,7 +85,7 @@ def _error(where: str, what: str) -> Finding:
     return Finding("error", where, what)
 
 
-def _names(m: Mechanism) -> Iterator[Finding]:
+def _names(m: "Mechanism") -> Iterator[Finding]:
     parts = [*(("body", b.name) for b in (m.ground, *m.bodies)), *(("joint", j.name) for j in m.joints)]
     parts += [*(("coupling", each.name) for each in m.couplings), *(("load", load.name) for load in m.loads)]
     for name, uses in Counter(name for _, name in parts).items():
@@ -117,7 +121,7 @@ def _numbers(values: dict[str, float]) -> Iterator[Finding]:
             yield _error(path, f"is {x}; give a finite number")
 
 
-def _markers(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
+def _markers(m: "Mechanism", values: dict[str, float]) -> Iterator[Finding]:
     markers = [(f"joint {j.name!r}", marker) for j in m.joints for marker in (j.a, j.b)]
     for load in m.loads:
         ends = (load.a, load.b) if isinstance(load, Spring) else (load.marker,)
@@ -176,7 +180,7 @@ def _on_beam(body: Body, what: str, x: Length, values: dict[str, float]) -> Iter
         yield _error(f"beam {body.name!r}", f"{what} is at x = {at:g}, beyond its ends at 0 and {length:g}")
 
 
-def _bodies(m: Mechanism, values: dict[str, float]) -> Iterator[Finding]:
+def _bodies(m: "Mechanism", values: dict[str, float]) -> Iterator[Finding]:
     if m.ground.parts:
         yield Finding("warning", "body 'ground'", "it has solids, whose inertia has no effect")
     for body in m.bodies:
@@ -222,7 +226,7 @@ def _physical(where: str, solid: Solid) -> Iterator[Finding]:
         yield Finding("warning", where, what + "them; a rotor's inertia belongs into armature= or a Hub")
 
 
-def _joints(m: Mechanism) -> Iterator[Finding]:
+def _joints(m: "Mechanism") -> Iterator[Finding]:
     for joint in m.joints:
         where = f"joint {joint.name!r}"
         if joint.a.body is joint.b.body:
@@ -250,7 +254,7 @@ def _joints(m: Mechanism) -> Iterator[Finding]:
             )
 
 
-def _switchable(joint: Joint, where: str) -> Iterator[Finding]:
+def _switchable(joint: "Joint", where: str) -> Iterator[Finding]:
     """It closes a loop where it is on, and has no coordinate that anything could act along."""
     must = stays(joint)
     if must:
@@ -259,7 +263,7 @@ def _switchable(joint: Joint, where: str) -> Iterator[Finding]:
         yield _error(where, "a free joint holds nothing, so there is nothing to switch")
 
 
-def _axes(joint: Joint, where: str) -> Iterator[Finding]:
+def _axes(joint: "Joint", where: str) -> Iterator[Finding]:
     for axis in joint.axes:
         if not np.isfinite(axis).all():
             yield _error(where, f"its axis is {tuple(axis.tolist())}; give finite numbers")
@@ -271,7 +275,7 @@ def _axes(joint: Joint, where: str) -> Iterator[Finding]:
             yield _error(where, "its two axes are not perpendicular; a universal joint's are")
 
 
-def _loads(m: Mechanism) -> Iterator[Finding]:
+def _loads(m: "Mechanism") -> Iterator[Finding]:
     for load in m.loads:
         if isinstance(load, Spring):
             if load.a.body is load.b.body:
@@ -281,7 +285,7 @@ def _loads(m: Mechanism) -> Iterator[Finding]:
                     yield _error(f"spring {load.name!r}", f"its {quantity} is negative")
 
 
-def _connections(m: Mechanism) -> Iterator[Finding]:
+def _connections(m: "Mechanism") -> Iterator[Finding]:
     known = {m.ground, *m.bodies}
     for joint in m.joints:
         apart = joint.a.body is not joint.b.body and {joint.a.body, joint.b.body} <= known
@@ -309,7 +313,7 @@ def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
         yield _error("the mechanism", what + remedy)
 
 
-def _gravity(m: Mechanism, tree: Tree) -> Iterator[Finding]:
+def _gravity(m: "Mechanism", tree: Tree) -> Iterator[Finding]:
     """Gravity along every hinge does nothing: most likely a planar mechanism with gravity left at its default."""
     g = np.array(m.gravity)
     hinges = [k for k, link in enumerate(tree.links) if link.kind.name == "revolute"]

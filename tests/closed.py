@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.joints import KINDS
-from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.mechanisms import RATED, random_rotation, random_tensor
 

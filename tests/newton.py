@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kempe.mechanics.state import State
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import upright
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Marker, Solid
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
+from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 
 # Powers of length, mass and time.

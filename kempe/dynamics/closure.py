@@ -18,6 +18,7 @@ from kempe.dynamics import ties
 from kempe.dynamics.kinematics import Frame, at_place, changing, frames
 from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Tree
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.joints import (
     Cylindrical,
     Fixed,
@@ -29,7 +30,6 @@ from kempe.mechanism.joints import (
     Spherical,
     Universal,
 )
-from kempe.mechanism.mechanism import Joint
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, symbols, to_sx
 
 

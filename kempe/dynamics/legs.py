@@ -38,8 +38,8 @@ from kempe.dynamics.kinematics import Frame, at_place, frames
 from kempe.dynamics.loops import coasting
 from kempe.dynamics.rows import ROWS
 from kempe.dynamics.tree import Place, Tree
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.joints import JointKind, Spherical, Universal
-from kempe.mechanism.mechanism import Joint
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.solving import pivots, solve_symmetric
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_zero, swing, zeros

@@ -14,7 +14,7 @@ import numpy as np
 from kempe.arithmetic.sums import times
 from kempe.dynamics.tree import NOTHING, Link, Place, Tree
 from kempe.mechanism.bodies import Marker
-from kempe.mechanism.mechanism import Joint
+from kempe.mechanism.joint import Joint
 from kempe.spatial.moves import Moves, Rotation, Shift, pose_along, relative_pose
 from kempe.spatial.vectors import Matrix, Vector, is_symbolic, zeros
 

@@ -19,13 +19,17 @@ into programs as constants.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.arithmetic.sums import norm
 from kempe.mechanism.bodies import Body, Hub, Values
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 ROUNDED = 1e-9  # of the largest coordinate: a distance up to this may be one of rounding
 
@@ -60,7 +64,7 @@ class Scale:
         return 1.0 if unit == "rad" else self.length
 
 
-def scale(mechanism: Mechanism, values: Values) -> Scale:
+def scale(mechanism: "Mechanism", values: Values) -> Scale:
     """Of a mechanism whose parameters have these values."""
     length = _length(mechanism, values)
     mass = _mass(mechanism, values, length)
@@ -70,7 +74,7 @@ def scale(mechanism: Mechanism, values: Values) -> Scale:
 # ---- length ----------------------------------------------------------------------------------------------
 
 
-def _length(m: Mechanism, values: Values) -> float:
+def _length(m: "Mechanism", values: Values) -> float:
     joints, others = _joint_places(m, values), _other_places(m, values)
     together = {body: [*joints.get(body, ()), *others.get(body, ())] for body in (*joints, *others)}
     largest = max((float(np.abs(x).max()) for points in together.values() for x in points), default=0.0)
@@ -83,7 +87,7 @@ def _length(m: Mechanism, values: Values) -> float:
     return largest or 1.0
 
 
-def _joint_places(m: Mechanism, values: Values) -> Points:
+def _joint_places(m: "Mechanism", values: Values) -> Points:
     found: Points = {}
     for joint in m.joints:
         for marker in (joint.a, joint.b):
@@ -91,7 +95,7 @@ def _joint_places(m: Mechanism, values: Values) -> Points:
     return found
 
 
-def _other_places(m: Mechanism, values: Values) -> Points:
+def _other_places(m: "Mechanism", values: Values) -> Points:
     """Centres of mass, and where loads act."""
     found: Points = {}
     for body in m.bodies:
@@ -110,7 +114,7 @@ def _widest(points: list[np.ndarray]) -> float:
     return float(norm(spread[:, None] - spread[None]).max())
 
 
-def _sizes(m: Mechanism, values: Values) -> Iterator[float]:
+def _sizes(m: "Mechanism", values: Values) -> Iterator[float]:
     """Lengths that are no distances between places."""
     for body in m.bodies:
         for part in body.parts:
@@ -129,7 +133,7 @@ def _sizes(m: Mechanism, values: Values) -> Iterator[float]:
 # ---- mass and time ---------------------------------------------------------------------------------------
 
 
-def _mass(m: Mechanism, values: Values, length: float) -> float:
+def _mass(m: "Mechanism", values: Values, length: float) -> float:
     """The largest of a body; where none has any, of a moment of inertia at the length."""
     inertias = [body.inertia(values) for body in m.bodies]
     heaviest = max((abs(float(x.mass)) for x in inertias), default=0.0)
@@ -139,7 +143,7 @@ def _mass(m: Mechanism, values: Values, length: float) -> float:
     return max(_over(moments, length * length), _along(m, values, "armature", length)) or 1.0
 
 
-def _time(m: Mechanism, values: Values, length: float, mass: float) -> float:
+def _time(m: "Mechanism", values: Values, length: float, mass: float) -> float:
     """Of falling by the length; without gravity that of the stiffest spring, or of the strongest damper."""
     pull = float(norm(np.array([values(f"gravity.{k}") for k in "xyz"], dtype=float)))
     if pull > 0:
@@ -160,11 +164,11 @@ def _over(numbers: Iterable[float], unit: float) -> float:
     return max(numbers, default=0.0) / unit
 
 
-def _along(m: Mechanism, values: Values, quantity: str, length: float) -> float:
+def _along(m: "Mechanism", values: Values, quantity: str, length: float) -> float:
     """The largest of a quantity that joints have along their freedoms, as it would be along a slide."""
     return max((_at(joint, path, unit, values, length) for joint in m.joints
                 for path, unit in zip(joint.paths(quantity), joint.type.units, strict=False)), default=0.0)  # fmt: skip
 
 
-def _at(joint: Joint, path: str, unit: str, values: Values, length: float) -> float:
+def _at(joint: "Joint", path: str, unit: str, values: Values, length: float) -> float:
     return abs(values(path)) / (length * length if unit == "rad" else 1.0)

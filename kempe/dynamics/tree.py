@@ -21,9 +21,9 @@ from kempe.arithmetic.sums import times
 from kempe.dynamics.springs import HeldCut
 from kempe.mechanism.bodies import Body, Length, Marker, Values
 from kempe.mechanism.flexible import BeamJoint, section
+from kempe.mechanism.joint import PER_FREEDOM, Joint
 from kempe.mechanism.joints import JointKind, Revolute
 from kempe.mechanism.loads import Spring, Wrench
-from kempe.mechanism.mechanism import PER_FREEDOM, Joint
 from kempe.spatial.bending import BeamInertia
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Turn, inverse, relative_pose, shift_of, turns_of

@@ -7,6 +7,8 @@ import numpy as np
 
 from kempe.formats.xml import Element
 
+LIMITLESS = 1e16  # in files, a limit of this size is none
+
 
 class Pose(NamedTuple):
     """A frame seen from another: its axes as columns, and its origin [m]."""

@@ -2,16 +2,19 @@
 
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kempe.errors import FileError, MechanismError
 from kempe.formats import urdf_writing
 from kempe.formats.mjcf import writing as mjcf_writing
 from kempe.mechanism import writing
-from kempe.mechanism.mechanism import Mechanism
 from kempe.whole import as_path, write_whole
 
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
 
-def _yaml(mechanism: Mechanism) -> tuple[str, list[str]]:
+
+def _yaml(mechanism: "Mechanism") -> tuple[str, list[str]]:
     """YAML says everything."""
     return writing.text(mechanism), []
 
@@ -20,7 +23,7 @@ MJCF = mjcf_writing.text
 WRITERS = {".yaml": _yaml, ".yml": _yaml, ".urdf": urdf_writing.text, ".xml": MJCF, ".mjcf": MJCF}
 
 
-def save(mechanism: Mechanism, path: str | Path) -> list[str]:
+def save(mechanism: "Mechanism", path: str | Path) -> list[str]:
     """Writes a mechanism so that `load` gives it back; the file appears whole or not at all.
 
     What the format cannot say is returned in sentences.

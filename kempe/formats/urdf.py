@@ -20,7 +20,7 @@ import numpy as np
 from kempe.errors import FileError, MissingPackage
 from kempe.formats.lumps import lump
 from kempe.formats.meshes import drawable
-from kempe.formats.poses import HERE, Pose, pose_of
+from kempe.formats.poses import HERE, LIMITLESS, Pose, pose_of
 from kempe.formats.reading import Names, coupled, guarded
 from kempe.formats.sidecar import beside
 from kempe.formats.urdf_loops import read_loops
@@ -39,7 +39,6 @@ KINDS = {
 GROUND = ("world", "ground")
 MOST = 5000  # parts; how long reading takes grows with their number and the length of chains
 X = (1.0, 0.0, 0.0)  # the axis of a joint that names none
-LIMITLESS = 1e16  # a limit of this size is none, as in SDFormat
 
 
 def read(robot: Element, floating: bool | None = None) -> Mechanism:

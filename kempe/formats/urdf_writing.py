@@ -7,13 +7,13 @@ has; what URDF cannot say is returned in sentences, and where nothing sensible i
 
 from collections.abc import Iterator
 from math import inf, isinf
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from kempe.errors import MechanismError
-from kempe.formats.poses import HERE, Pose, angles_of
-from kempe.formats.urdf import LIMITLESS
+from kempe.formats.poses import HERE, LIMITLESS, Pose, angles_of
 from kempe.formats.writing import (
     ALONG_X,
     hanging,
@@ -26,15 +26,18 @@ from kempe.formats.writing import (
     values_of,
 )
 from kempe.mechanism.bodies import Body, Box, Cylinder, Part, Rod, Sphere
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.mechanism.solids import MeshFile
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 IN_TREE = ("revolute", "prismatic", "fixed", "planar", "free")
 IN_LOOP = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-def text(mechanism: Mechanism) -> tuple[str, list[str]]:
+def text(mechanism: "Mechanism") -> tuple[str, list[str]]:
     """A mechanism as the XML of a file, and what could not be said."""
     return _Writer(mechanism).text()
 
@@ -42,7 +45,7 @@ def text(mechanism: Mechanism) -> tuple[str, list[str]]:
 class _Writer:
     """A mechanism with the frame of every link chosen, and lines of XML."""
 
-    def __init__(self, mechanism: Mechanism):
+    def __init__(self, mechanism: "Mechanism"):
         self.mechanism = mechanism
         self.coupled = {name for each in mechanism.couplings for name in each.coefficients}
         self.values = values_of(mechanism)
@@ -102,7 +105,7 @@ class _Writer:
         if m.ground.parts:
             self.notes.append("solids of the ground are not written")
 
-    def _tree(self) -> dict[Body, Joint]:
+    def _tree(self) -> dict[Body, "Joint"]:
         """A spanning tree of joints that URDF has, those that need a coordinate first."""
         known = [joint for joint in self.mechanism.joints if joint.type.name in IN_TREE]
         carried = hanging(self.mechanism, sorted(known, key=lambda joint: not self._wanted(joint)))
@@ -111,7 +114,7 @@ class _Writer:
                 raise MechanismError(self._why_not(body))
         return carried
 
-    def _wanted(self, joint: Joint) -> bool:
+    def _wanted(self, joint: "Joint") -> bool:
         return needs_coordinate(joint) or joint.name in self.coupled
 
     def _mimics(self) -> dict[str, str]:
@@ -168,7 +171,7 @@ class _Writer:
                 lines.append(f"    <visual>{_origin(place)}<geometry>{shape}</geometry></visual>")
         return lines
 
-    def _joint(self, joint: Joint, child: Body) -> list[str]:
+    def _joint(self, joint: "Joint", child: Body) -> list[str]:
         forward = joint.b.body is child
         carrier = joint.a if forward else joint.b
         name = joint.type.name
@@ -200,7 +203,7 @@ class _Writer:
             lines.append(self.mimics[joint.name])
         return [*lines, "  </joint>"]
 
-    def _loop(self, joint: Joint) -> list[str]:
+    def _loop(self, joint: "Joint") -> list[str]:
         kind = joint.type.name
         if kind not in IN_LOOP:
             self.notes.append(

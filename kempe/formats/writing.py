@@ -1,6 +1,7 @@
 """What all writers of files need: the tree in which bodies hang, what bodies weigh, numbers with all their digits."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,13 +9,16 @@ from kempe.errors import MechanismError
 from kempe.formats.poses import Pose
 from kempe.kinds import short
 from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved, tensor_matrix
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.spatial.vectors import skew
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 ALONG_X = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z is the x of what it is seen from
 
 
-def hanging(mechanism: Mechanism, joints: Iterable[Joint]) -> dict[Body, Joint]:
+def hanging(mechanism: "Mechanism", joints: Iterable["Joint"]) -> dict[Body, "Joint"]:
     """Which joint carries each body in a tree from the ground outwards, the first of the joints first.
 
     A joint that comes when its bodies hang together already is not in the tree, and a body that none connects with the
@@ -45,7 +49,7 @@ def hanging(mechanism: Mechanism, joints: Iterable[Joint]) -> dict[Body, Joint]:
     return carried
 
 
-def needs_coordinate(joint: Joint) -> bool:
+def needs_coordinate(joint: "Joint") -> bool:
     """Whether something acts along its freedoms, or bounds them."""
     said = (*joint.actuated, *joint.damping, *joint.stiffness, *joint.armature, *(x is not None for x in joint.limits))
     return any(said)
@@ -81,7 +85,7 @@ def _lump(part: Part, values: Values) -> tuple[float, np.ndarray, np.ndarray]:
     return float(mass), place.position + com, np.asarray(tensor, dtype=float)
 
 
-def values_of(mechanism: Mechanism) -> Values:
+def values_of(mechanism: "Mechanism") -> Values:
     """Its parameters by their paths, to which places may refer."""
     known = mechanism.parameters
 

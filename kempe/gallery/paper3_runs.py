@@ -40,7 +40,7 @@ def figure_center(run: Trajectory) -> np.ndarray:
     for body in run.model.mechanism.bodies:
         if "rope" not in body.name:
             inertia = body.inertia(value)
-            place, axes = run.pose(body.name)
+            axes, place = run.pose(body.name)
             total += inertia.mass * place + axes @ inertia.moment
     return total / MASS
 

@@ -243,7 +243,7 @@ def _legs(report: Report) -> None:
 
 def _moved(run: Trajectory) -> dict[str, tuple[str, dict[str, np.ndarray]]]:
     """Place, Euler angles, velocity and angular velocity of the platform."""
-    places, rotations = run.pose("platform")
+    rotations, places = run.pose("platform")
     twist = run.model.twist("platform", run.q, run.v, p=run.inputs)
     return {
         "place": ("[m]", named(runs.PLACES, places)),

@@ -22,8 +22,8 @@ from kempe.kernels.blocks import LONG
 from kempe.kernels.recorder import Recorder
 from kempe.mechanism.bodies import Body, Marker
 from kempe.mechanism.flexible import BeamJoint
+from kempe.mechanism.joint import PER_FREEDOM
 from kempe.mechanism.joints import Fixed
-from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Moves, Rotation, Shift
 from kempe.spatial.vectors import from_sx, zeros

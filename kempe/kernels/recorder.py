@@ -18,8 +18,8 @@ from kempe.compiler.trace import trace
 from kempe.dynamics.articulated import UPPER
 from kempe.dynamics.held import Cut
 from kempe.dynamics.tree import Link, Tree
+from kempe.mechanism.joint import PER_FREEDOM
 from kempe.mechanism.joints import Helical
-from kempe.mechanism.mechanism import PER_FREEDOM
 from kempe.spatial.inertia import RigidInertia
 from kempe.spatial.moves import Move, Moves, Rotation, Shift, Turn
 from kempe.spatial.vectors import array, from_sx, to_sx

@@ -4,17 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isfinite
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import casadi as ca
 import numpy as np
 
 from kempe.compiler.count import Counts, count
-from kempe.compiler.program import Program
-from kempe.dynamics.choose import Decision
 from kempe.dynamics.closed import FIT, OPEN
-from kempe.dynamics.equations import Equations
-from kempe.dynamics.generalized import Choice
 from kempe.errors import NotClosed, Singular, StateError
 from kempe.kernels import loop_blocks
 from kempe.kernels.kernels import Kernels
@@ -30,9 +26,15 @@ from kempe.loops.springs import held_by_springs
 from kempe.mechanics.inputs import all_finite, look, real
 from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
-from kempe.mechanism.bodies import Body, Marker
-from kempe.mechanism.mechanism import Mechanism
-from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.compiler.program import Program
+    from kempe.dynamics.choose import Decision
+    from kempe.dynamics.equations import Equations
+    from kempe.dynamics.generalized import Choice
+    from kempe.mechanism.bodies import Body, Marker
+    from kempe.mechanism.mechanism import Mechanism
+    from kempe.topology.tree import Topology
 
 PASSIVE = 1e-7  # an effort this small beside the others counts as none
 
@@ -41,7 +43,7 @@ class Kinetics(Mechanics):
     """Mechanics with a formulation, chosen from what was found out by numbers (`prepared`)."""
 
     @checked(StateError)
-    def __init__(self, equations: Equations, source: Mechanism, structures: Structures | None = None):
+    def __init__(self, equations: "Equations", source: "Mechanism", structures: Structures | None = None):
         """`source` is the mechanism as the user holds it; the equations are of a copy of it. structures: the models of
         this mechanism with other joints switched on, which this one is put among."""
         super().__init__(equations, source)
@@ -67,17 +69,17 @@ class Kinetics(Mechanics):
         return self.equations.sizes["lam"] - (self.nv - self.dof) if self.topology.constrained else 0
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> "Choice":
         """Which velocities are the generalized ones, to begin with; runs choose anew where it no longer suits."""
         return self.prepared.atlas.first
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> "Decision":
         """Which formulation and which way are used where there are loops, and what others would take."""
         return self.prepared.decision
 
     @property
-    def chosen(self) -> Equations:
+    def chosen(self) -> "Equations":
         """The equations in use, with generalized coordinates where there are loops."""
         return self.prepared.chosen
 
@@ -99,7 +101,7 @@ class Kinetics(Mechanics):
         return sum(self.chosen.used.pivot_counts(self.nv, self.dof))
 
     @checked(StateError)
-    def casadi(self, name: str, marker: Marker | Body | str | None = None) -> ca.Function:
+    def casadi(self, name: str, marker: "Marker | Body | str | None" = None) -> ca.Function:
         """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
         freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
         if marker is None:
@@ -107,7 +109,7 @@ class Kinetics(Mechanics):
         return self.code.casadi(name, self.marker(marker))
 
     @checked(StateError)
-    def program(self, name: str) -> Program:
+    def program(self, name: str) -> "Program":
         """A function of this model as a program."""
         return self.code_of(name).program(name)
 
@@ -141,7 +143,7 @@ class Kinetics(Mechanics):
         return self.structures.model(self, switched_on(self.topology, joints))  # type: ignore[return-value]
 
     @checked(StateError)
-    def with_equations(self, equations: Equations, structures: Structures | None = None) -> Self:
+    def with_equations(self, equations: "Equations", structures: Structures | None = None) -> Self:
         """Of the same mechanism, by other equations."""
         return type(self)(equations, self._source, structures)
 

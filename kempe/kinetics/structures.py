@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kempe.dynamics.denoc import Denoc
-from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.formulations import suited
 from kempe.dynamics.masked import Masked
 from kempe.errors import StateError
 from kempe.kinds import short
-from kempe.topology.tree import Topology
 
 if TYPE_CHECKING:
+    from kempe.dynamics.formulation import Formulation
     from kempe.kinetics.kinetics import Kinetics
+    from kempe.topology.tree import Topology
 
 On = frozenset[str]  # switchable joints that are on
 
@@ -25,7 +25,7 @@ class Structures:
     asked: the formulation, None for any; masked: those that are all structures in one, by the freedoms that have locks.
     """
 
-    asked: Formulation | None
+    asked: "Formulation | None"
     models: "dict[On, Kinetics]" = field(default_factory=dict)
     masked: "dict[tuple[int, ...], Kinetics]" = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Structures:
         return self.masked[locks]
 
 
-def switched_on(topology: Topology, joints: Mapping[str, bool]) -> On:
+def switched_on(topology: "Topology", joints: Mapping[str, bool]) -> On:
     """What is on when these joints are switched."""
     on = set(topology.on)
     if not isinstance(joints, Mapping):

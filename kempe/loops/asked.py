@@ -1,6 +1,7 @@
 """Asked: what a question to assembly gives, put into a task: values held, values measured, and where to begin."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,12 +9,14 @@ from kempe.errors import StateError
 from kempe.loops.descent import Task, coupled, solve
 from kempe.loops.limits import bounds_of
 from kempe.loops.targets import TURN, Measure, measures
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
 from kempe.mechanism.joints import Helical
 
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
-def task_of(mechanics: Mechanics, values: Mapping, near) -> Task:
+
+def task_of(mechanics: "Mechanics", values: Mapping, near) -> Task:
     """Values put into the pose that is near, or else drawn: at zero, or within limits that leave zero out."""
     start = mechanics.neutral()
     if isinstance(near, State):
@@ -40,7 +43,7 @@ def task_of(mechanics: Mechanics, values: Mapping, near) -> Task:
     return Task(bounds_of(mechanics, free).kept(q), free, tuple(measured), tuple(values), bounded=True)
 
 
-def _parted(mechanics: Mechanics, values: Mapping) -> tuple[dict, dict]:
+def _parted(mechanics: "Mechanics", values: Mapping) -> tuple[dict, dict]:
     """Values of coordinates of the tree, and of what is measured."""
     if not isinstance(values, Mapping):
         raise StateError(f"assemble: give a dict by joint name, not {type(values).__name__}")
@@ -52,7 +55,7 @@ def _parted(mechanics: Mechanics, values: Mapping) -> tuple[dict, dict]:
     return {n: x for n, x in values.items() if n not in outside}, outside
 
 
-def _aimed(mechanics: Mechanics, name: str, value) -> list[tuple[Measure, np.ndarray]]:
+def _aimed(mechanics: "Mechanics", name: str, value) -> list[tuple[Measure, np.ndarray]]:
     found = measures(mechanics, name, "assemble")
     try:
         numbers = np.atleast_1d(np.asarray(value, dtype=float))
@@ -64,7 +67,7 @@ def _aimed(mechanics: Mechanics, name: str, value) -> list[tuple[Measure, np.nda
     return list(zip(found, np.split(numbers, np.cumsum([m.width for m in found])[:-1]), strict=True))
 
 
-def unwound(mechanics: Mechanics, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+def unwound(mechanics: "Mechanics", q: np.ndarray, near: np.ndarray) -> np.ndarray:
     """The same state with angles less than half a turn from those of another, where limits let them; those that
     couplings hold count turns, and stay."""
     out, counted = q.copy(), coupled(mechanics)

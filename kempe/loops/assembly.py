@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,8 +44,10 @@ from kempe.loops.matrices import closure_at, least, of_columns, stacked
 from kempe.loops.refusals import why_not
 from kempe.loops.starts import NEAR, attempts
 from kempe.loops.targets import TURN, measures
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 WISHES = 16  # attempts to find what suits wishes
 CLEARLY = 0.05  # rad, or sizes: what is as near to wishes is near enough; another way to close must be twice as near
@@ -58,7 +61,7 @@ LONG = 150  # velocities of a tree, above which the first state is taken
 ROUNDED = 4  # states as closed as rounded numbers let them be, after which none better is expected
 
 
-def assemble(mechanics: Mechanics, values: Mapping, near, rates: Mapping, branch) -> State:
+def assemble(mechanics: "Mechanics", values: Mapping, near, rates: Mapping, branch) -> State:
     """See `Model.assemble`."""
     task = task_of(mechanics, values, near)
     if isinstance(branch, str):
@@ -112,7 +115,7 @@ class _Found:
     best: tuple[np.ndarray, float]
 
 
-def _found(mechanics: Mechanics, task: Task, signs: Mapping[str, int], choose: bool) -> _Found:
+def _found(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], choose: bool) -> _Found:
     """What attempts lead to, up to the first one that is closed, or, where one is to be chosen, up to a few."""
     found, rounded = _Found([], None, False, (task.q, np.inf)), 0
     for number, (q, gap) in enumerate(attempts(mechanics, task)):
@@ -134,7 +137,7 @@ def _found(mechanics: Mechanics, task: Task, signs: Mapping[str, int], choose: b
     return found
 
 
-def _enough(mechanics: Mechanics, task: Task, q: np.ndarray) -> bool:
+def _enough(mechanics: "Mechanics", task: Task, q: np.ndarray) -> bool:
     """Whether the first state that was found is so near to where it began that none else need be looked for."""
     pose, way = Pose(mechanics, task.q), norm(mechanics.difference(task.q, q) / mechanics.equations.steps)
     if way > ENOUGH or (way > SAME and pose.distance(q) > ENOUGH):
@@ -160,13 +163,13 @@ def _nearest(pose: Pose, task: Task, found: list[np.ndarray]) -> np.ndarray:
     return max(equal, key=lambda q: _turned(pose.mechanics, q)) if len(equal) > 1 else best[0]
 
 
-def _turned(mechanics: Mechanics, q: np.ndarray) -> list[bool]:
+def _turned(mechanics: "Mechanics", q: np.ndarray) -> list[bool]:
     """Which hinges are turned to the positive, in the order they were written."""
     state, there = State(mechanics, q, np.zeros(mechanics.nv)), set(hinges(mechanics))
     return [bool(state[joint.name] > 0) for joint in mechanics.mechanism.joints if joint.name in there]
 
 
-def _refused(mechanics: Mechanics, task: Task, signs: Mapping[str, int], found: _Found) -> str:
+def _refused(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], found: _Found) -> str:
     """Why there is no answer."""
     if found.off_branch:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
@@ -184,7 +187,7 @@ def _refused(mechanics: Mechanics, task: Task, signs: Mapping[str, int], found: 
 
 
 def _wished(
-    mechanics: Mechanics, task: Task, values: Mapping, near, q: np.ndarray, signs: Mapping[str, int]
+    mechanics: "Mechanics", task: Task, values: Mapping, near, q: np.ndarray, signs: Mapping[str, int]
 ) -> np.ndarray:
     """The closed state q, or another one that is clearly nearer to the joints that `near` names: what nobody has named
     may be far from there, and lead to another way to close."""
@@ -204,7 +207,7 @@ def _wished(
     return other if good else q
 
 
-def _off(mechanics: Mechanics, task: Task, named: Mapping, q: np.ndarray) -> float:
+def _off(mechanics: "Mechanics", task: Task, named: Mapping, q: np.ndarray) -> float:
     """How far the named joints are from where they begin, in radians or sizes of the mechanism."""
     slices, step = mechanics.slices("v"), mechanics.difference(task.q, q)
     for t in mechanics.topology.tree:
@@ -216,7 +219,7 @@ def _off(mechanics: Mechanics, task: Task, named: Mapping, q: np.ndarray) -> flo
 # ---- rates -----------------------------------------------------------------------------------------------
 
 
-def _moving(mechanics: Mechanics, q: np.ndarray, rates: Mapping) -> State:
+def _moving(mechanics: "Mechanics", q: np.ndarray, rates: Mapping) -> State:
     """The state with velocities that keep loops closed; those that nothing says are the least that fit the others."""
     slices, free = mechanics.slices("v"), np.ones(mechanics.nv, dtype=bool)
     outside = {n: x for n, x in rates.items() if n in mechanics.cut or (n not in slices and "." in n)}

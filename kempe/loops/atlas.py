@@ -19,12 +19,15 @@ hundred steps of the dense way, so those that few states need are left out.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.dynamics.generalized import Choice
 from kempe.loops.choosing import Chooser, fitness
 from kempe.loops.freedom import closed_states
+
+if TYPE_CHECKING:
+    from kempe.dynamics.generalized import Choice
 
 FADING = 0.2  # fitness below which coordinates are left, where mechanisms usually have better ones
 USUAL = 0.5  # the same as a part of the best fitness in the median over sampled states, where they have not
@@ -42,7 +45,7 @@ class Atlas:
     chooser: Chooser
 
     @cached_property
-    def first(self) -> Choice:
+    def first(self) -> "Choice":
         """What a mechanism is moved in to begin with."""
         return self.chooser.first()
 
@@ -57,7 +60,7 @@ class Atlas:
         return min(FADING, USUAL * usual)
 
     @cached_property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple["Choice", ...]:
         """All of them, in order."""
         chooser, mechanics = self.chooser, self.chooser.mechanics
         states = (*chooser.samples.states, *closed_states(mechanics, FIRST, STATES))
@@ -75,7 +78,7 @@ class Atlas:
             covered = covered | fit[most]
         return tuple(found)
 
-    def at(self, q: np.ndarray, p=None) -> Choice | None:
+    def at(self, q: np.ndarray, p=None) -> "Choice | None":
         """The choice that takes over at a state; None for the dense way."""
         mechanics, least = self.chooser.mechanics, self.enough
         own = fitness(mechanics, self.first, q, p)

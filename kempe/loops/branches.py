@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from kempe.loops.drawn import Pose
 from kempe.loops.matrices import of_columns, rank_of
 from kempe.loops.starts import anywhere, beside
 from kempe.loops.targets import TURN
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
 from kempe.mechanism.joints import Revolute
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
 SAME = 1e-6  # two states closer than this are one assembly
@@ -62,13 +65,13 @@ def left_at(pose: Pose, task: Task, q: np.ndarray) -> Left:
     return Left(min(n for n, _ in found), np.any([moving for _, moving in found], axis=0)) if found else still
 
 
-def undetermined(mechanics: Mechanics, task: Task, q: np.ndarray) -> int:
+def undetermined(mechanics: "Mechanics", task: Task, q: np.ndarray) -> int:
     """How many directions are left at a state, by rank."""
     columns = of_columns(equations(mechanics, task, q)[1], task.free & ~mechanics.bending)
     return columns.shape[1] - rank_of(columns, DETERMINED)
 
 
-def assemblies(mechanics: Mechanics, values: Mapping, starts: int = 128) -> tuple[Assembly, ...]:
+def assemblies(mechanics: "Mechanics", values: Mapping, starts: int = 128) -> tuple[Assembly, ...]:
     """See `Model.assemblies`."""
     task, rng = task_of(mechanics, values, None), np.random.default_rng(1876)
     pose = Pose(mechanics, task.q)
@@ -103,7 +106,7 @@ def assemblies(mechanics: Mechanics, values: Mapping, starts: int = 128) -> tupl
     )
 
 
-def _bent(mechanics: Mechanics, q: np.ndarray) -> bool:
+def _bent(mechanics: "Mechanics", q: np.ndarray) -> bool:
     """Whether loops close only because beams bend."""
     return bool(mechanics.difference(mechanics.neutral(), q)[mechanics.bending].any())
 
@@ -116,7 +119,7 @@ def _one(pose: Pose, one: tuple[np.ndarray, Left], other: tuple[np.ndarray, Left
     return bool(np.abs(pose.between(a, b))[~left.moving].max(initial=0.0) <= SAME)
 
 
-def hinges(mechanics: Mechanics) -> list[str]:
+def hinges(mechanics: "Mechanics") -> list[str]:
     """All hinges, cut or not."""
     tree = [t.joint for t in mechanics.topology.tree]
     return [
@@ -130,13 +133,13 @@ def leans(angle: float) -> bool:
     return rest <= 0.5 * TURN + FLAT or rest >= TURN - FLAT
 
 
-def label_of(mechanics: Mechanics, state: State, turning: Collection[str] = ()) -> str:
+def label_of(mechanics: "Mechanics", state: State, turning: Collection[str] = ()) -> str:
     """The signs of the sines of all hinges, but ~ for those that turn."""
     signs = ("~" if name in turning else "+" if leans(float(state[name])) else "-" for name in hinges(mechanics))
     return " ".join(f"{name}{sign}" for name, sign in zip(hinges(mechanics), signs, strict=True)) or "only"
 
 
-def signs_of(mechanics: Mechanics, branch) -> dict[str, int]:
+def signs_of(mechanics: "Mechanics", branch) -> dict[str, int]:
     """The signs that a branch asks for, checked."""
     if branch is None:
         return {}
@@ -150,7 +153,7 @@ def signs_of(mechanics: Mechanics, branch) -> dict[str, int]:
     return dict(branch)
 
 
-def is_on_branch(mechanics: Mechanics, q: np.ndarray, signs: Mapping[str, int]) -> bool:
+def is_on_branch(mechanics: "Mechanics", q: np.ndarray, signs: Mapping[str, int]) -> bool:
     """Whether hinges are turned the way that these signs ask for."""
     if not signs:
         return True

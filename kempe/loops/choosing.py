@@ -7,6 +7,7 @@ are from zero, beside a fixed scale: the row's largest size over sampled states.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from kempe.loops.elimination import NOTHING, fill, independent_columns, order, p
 from kempe.loops.freedom import Samples, anywhere
 from kempe.loops.matrices import Entries, part, row_norms, rows_at
 from kempe.loops.rank import rounding
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanism.joints import Free
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 SPARING = 1.0, 0.5, 0.0
 PASSIVE = 0.7  # how much passive joints are preferred as dependent ones
@@ -51,7 +54,7 @@ class Chooser:
     samples: assembled states; dof: freedoms there.
     """
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     samples: Samples
     dof: int
 
@@ -141,26 +144,26 @@ class Chooser:
         return fill(*(exists.part(choice.rows, x).astype(bool) for x in (choice.dependent, choice.independent)))
 
 
-def _norms(mechanics: Mechanics, states: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _norms(mechanics: "Mechanics", states: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return np.array([row_norms(rows_at(mechanics, q), columns) for q in states]).max(axis=0, initial=0.0)
 
 
-def _anywhere(mechanics: Mechanics) -> np.ndarray:
+def _anywhere(mechanics: "Mechanics") -> np.ndarray:
     """States of the tree, loops open or not."""
     return np.array([anywhere(mechanics, seed) for seed in range(TREES)])
 
 
-def _floating(mechanics: Mechanics) -> list[int]:
+def _floating(mechanics: "Mechanics") -> list[int]:
     """Velocities of bodies that float."""
     return [k for t in mechanics.topology.tree if t.joint.type is Free for k in range(t.v.start, t.v.stop)]
 
 
-def pivots_at(mechanics: Mechanics, choice: Choice, q: np.ndarray, p=None) -> np.ndarray:
+def pivots_at(mechanics: "Mechanics", choice: Choice, q: np.ndarray, p=None) -> np.ndarray:
     """What the elimination of a choice divides by at a state, times its scales, with their signs."""
     return pivots(part(rows_at(mechanics, q, p), choice.rows, choice.dependent)) * choice.scales
 
 
-def fitness(mechanics: Mechanics, choice: Choice, q: np.ndarray, p=None) -> float:
+def fitness(mechanics: "Mechanics", choice: Choice, q: np.ndarray, p=None) -> float:
     """The least of them, without sign."""
     if not choice.rows:
         return 1.0

@@ -5,13 +5,13 @@ state by complete pivoting, and holds as long as the state stays near it; the an
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
 from kempe.compiler.compose import Composer
 from kempe.compiler.kernel import Kernel
-from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.trace import trace
 from kempe.dynamics import closure
@@ -20,10 +20,13 @@ from kempe.errors import NotClosed, StateError
 from kempe.kinds import one
 from kempe.loops.kinematics import accelerations, place, velocities
 from kempe.loops.targets import Given, given
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
 from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import array, from_sx, to_sx
+
+if TYPE_CHECKING:
+    from kempe.compiler.program import Program
+    from kempe.mechanics.mechanics import Mechanics
 
 STEPS = 4  # of Newton's method; each squares the error
 CLOSED = 1e-11
@@ -36,7 +39,7 @@ class Closer:
     names: the joints whose values, rates and accelerations are given, in this order.
     """
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     names: tuple[str, ...]
     kernel: Kernel
 
@@ -45,7 +48,7 @@ class Closer:
         return self.kernel(q, x, xdot, xddot)
 
 
-def closer(mechanics: Mechanics, names: tuple[str, ...], near: State) -> Closer:
+def closer(mechanics: "Mechanics", names: tuple[str, ...], near: State) -> Closer:
     """Compiles closing for given coordinates, of joints or places, around a closed state."""
     known = given(mechanics, names, "close")
     free = np.setdiff1d(np.arange(mechanics.nv), known.at_v)
@@ -60,8 +63,8 @@ def closer(mechanics: Mechanics, names: tuple[str, ...], near: State) -> Closer:
 
 
 def _program(
-    mechanics: Mechanics, names: tuple[str, ...], known: Given, rows: np.ndarray, order: np.ndarray
-) -> Program:
+    mechanics: "Mechanics", names: tuple[str, ...], known: Given, rows: np.ndarray, order: np.ndarray
+) -> "Program":
     """Newton's method, then velocities and accelerations, by these pivots; what is known follows from the names."""
     tree_x, measured_x = known.order[: known.tree], known.order[known.tree :]
     size, sizes = mechanics.equations.closure_size, {"q": mechanics.nq, "x": len(names)}
@@ -122,7 +125,7 @@ def _program(
 
 
 def close(
-    mechanics: Mechanics, values, near: State, rates_, accelerations_
+    mechanics: "Mechanics", values, near: State, rates_, accelerations_
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """See `Model.close`."""
     names = tuple(values)

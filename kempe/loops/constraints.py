@@ -1,18 +1,21 @@
 """Constraints of all joints, cut or not, on the twists of all bodies at a state, and the axes they act along."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.dynamics.rows import ROWS
 from kempe.loops.seats import Seat, seat
-from kempe.mechanics.mechanics import Mechanics
-from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
-from kempe.mechanism.mechanism import Joint
 from kempe.spatial.moves import relative_pose
-from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
+    from kempe.mechanism.bodies import Marker, Values
+    from kempe.mechanism.joint import Joint
+    from kempe.topology.tree import Topology
 
 FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which joints move, of those named below
     Revolute: (2,),
@@ -25,7 +28,7 @@ FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which join
 NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
-def holding(topology: Topology) -> list[Joint]:
+def holding(topology: "Topology") -> list["Joint"]:
     """Joints of the mechanism that are not switched off."""
     off = {loop.joint for loop in topology.off}
     return [joint for joint in topology.mechanism.joints if joint not in off]
@@ -38,7 +41,7 @@ class Held:
     screw: the pitch, where it couples turning and sliding in this direction.
     """
 
-    joint: Joint
+    joint: "Joint"
     direction: int
     axis: np.ndarray
     place: np.ndarray  # of frame b
@@ -61,7 +64,7 @@ class Held:
         return np.concatenate([axis, 0 * axis] if self.direction < 3 else [-self.screw / size * axis, axis / size])
 
 
-def held_axes(mechanics: Mechanics, q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
+def held_axes(mechanics: "Mechanics", q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
     """All directions that joints hold at a state; all six of those whose actuators are at rest."""
     poses, found = _poses(mechanics, q, p), []
     values = _values(mechanics, p)
@@ -91,7 +94,7 @@ class HeldTogether:
         return found
 
 
-def held_together(mechanics: Mechanics, q: np.ndarray, p=None) -> list[HeldTogether]:
+def held_together(mechanics: "Mechanics", q: np.ndarray, p=None) -> list[HeldTogether]:
     """All couplings at a state."""
     poses, values, found = _poses(mechanics, q, p), _values(mechanics, p), []
     for each in mechanics.mechanism.couplings:
@@ -107,7 +110,7 @@ def held_together(mechanics: Mechanics, q: np.ndarray, p=None) -> list[HeldToget
     return found
 
 
-def _ends(mechanics: Mechanics, joint: Joint, poses, q: np.ndarray, values: Values):
+def _ends(mechanics: "Mechanics", joint: "Joint", poses, q: np.ndarray, values: "Values"):
     """A joint's frames at its markers, and the axes of marker b."""
     seats = [seat(mechanics, poses[marker.body.name], marker, q, values) for marker in (joint.a, joint.b)]
     ends = [_frame(at, joint, marker, values) for at, marker in zip(seats, (joint.a, joint.b), strict=True)]
@@ -115,7 +118,7 @@ def _ends(mechanics: Mechanics, joint: Joint, poses, q: np.ndarray, values: Valu
 
 
 def constraints(
-    mechanics: Mechanics, q: np.ndarray, actuators_held: bool = False, p=None
+    mechanics: "Mechanics", q: np.ndarray, actuators_held: bool = False, p=None
 ) -> tuple[np.ndarray, list[str]]:
     """Rows of all joints on the twists [omega; v] of all bodies at their `middles`, then on the rates of beams, in each
     joint's own axes, lengths over the size; then those of couplings."""
@@ -129,7 +132,7 @@ def constraints(
     return np.vstack(found), names
 
 
-def _rows(mechanics: Mechanics, directions: list[Held], q: np.ndarray, p) -> np.ndarray:
+def _rows(mechanics: "Mechanics", directions: list[Held], q: np.ndarray, p) -> np.ndarray:
     """How fast bodies move against each other along directions of joints."""
     m, size, poses = mechanics.mechanism, mechanics.equations.closure_size, _poses(mechanics, q, p)
     middle = middles(mechanics, q, p)
@@ -159,7 +162,7 @@ def _rows(mechanics: Mechanics, directions: list[Held], q: np.ndarray, p) -> np.
     return np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
 
 
-def middles(mechanics: Mechanics, q: np.ndarray, p=None) -> dict[str, np.ndarray]:
+def middles(mechanics: "Mechanics", q: np.ndarray, p=None) -> dict[str, np.ndarray]:
     """A place of every body in the world, amid its joints: its origin may be so far from them that all turns about it
     look alike."""
     poses, values, found = _poses(mechanics, q, p), _values(mechanics, p), {}
@@ -170,7 +173,7 @@ def middles(mechanics: Mechanics, q: np.ndarray, p=None) -> dict[str, np.ndarray
     return {name: np.asarray(sum(places)) / len(places) for name, places in found.items()}
 
 
-def _poses(mechanics: Mechanics, q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _poses(mechanics: "Mechanics", q: np.ndarray, p=None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     m = mechanics.mechanism
     poses = {m.ground.name: (np.eye(3), np.zeros(3))}
     for body, numbers in zip(m.bodies, mechanics.body_poses(q, p=p), strict=True):
@@ -178,7 +181,7 @@ def _poses(mechanics: Mechanics, q: np.ndarray, p=None) -> dict[str, tuple[np.nd
     return poses
 
 
-def held(joint: Joint) -> list[int]:
+def held(joint: "Joint") -> list[int]:
     """Directions a joint holds, in its axes: about x, y, z (0 to 2), along x, y, z (3 to 5)."""
     if joint.type not in ROWS:  # a screw: one constraint couples turning and sliding
         return [0, 1, 3, 4, 5]
@@ -187,17 +190,17 @@ def held(joint: Joint) -> list[int]:
     return sorted(turning) + [3 + i for i in rows.places]
 
 
-def _values(mechanics: Mechanics, p) -> Values:
+def _values(mechanics: "Mechanics", p) -> "Values":
     own = dict(zip(mechanics.p_names, mechanics.p if p is None else p, strict=True))
     return (mechanics.mechanism.parameters | own).__getitem__
 
 
-def _frame(at: Seat, joint: Joint, marker: Marker, values: Values) -> tuple[np.ndarray, np.ndarray]:
+def _frame(at: Seat, joint: "Joint", marker: "Marker", values: "Values") -> tuple[np.ndarray, np.ndarray]:
     turn, place = relative_pose(joint.frame(marker, values))
     return at.rotation @ np.array(turn, dtype=float), at.position + at.rotation @ np.array(place, dtype=float)
 
 
-def _axis(joint: Joint, direction: int, ends) -> np.ndarray:
+def _axis(joint: "Joint", direction: int, ends) -> np.ndarray:
     """The direction in world axes; the third axis of a universal joint is across its two."""
     (a, _), (b, _) = ends
     if joint.type.name == "universal" and direction == 2:

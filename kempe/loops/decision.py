@@ -4,28 +4,32 @@ No code is compiled for it: operations are counted in programs, and rounding is 
 with fewer digits (see `compiler.rounding`).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kempe.arithmetic.random import normal
 from kempe.compiler.count import count
-from kempe.compiler.program import Program
 from kempe.compiler.recall import recalled
 from kempe.compiler.rounding import rounding
 from kempe.dynamics.choose import Candidate, Decision, Measured, best, candidates, is_worth_tracing
 from kempe.dynamics.closed import FIT
-from kempe.dynamics.generalized import Choice
 from kempe.dynamics.multipliers import Sslm, without_inertia
 from kempe.dynamics.partition import Partition
 from kempe.kernels import blocks
 from kempe.kernels.kernels import recalled_program
 from kempe.loops.choosing import fitness
-from kempe.loops.freedom import Samples
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.compiler.program import Program
+    from kempe.dynamics.generalized import Choice
+    from kempe.loops.freedom import Samples
+    from kempe.mechanics.mechanics import Mechanics
 
 TYPES = Decision, Candidate, Measured, Partition, Sslm
 
 
-def decide(mechanics: Mechanics, samples: Samples, choice: Choice) -> Decision:
+def decide(mechanics: "Mechanics", samples: "Samples", choice: "Choice") -> Decision:
     """Which formulation a mechanism with loops or couplings takes, of all (`auto`), or which way of its own."""
     asked = mechanics.equations.formulation
     if asked is not None and not asked.is_open:
@@ -44,7 +48,7 @@ def decide(mechanics: Mechanics, samples: Samples, choice: Choice) -> Decision:
     )
 
 
-def _decided(mechanics: Mechanics, samples: Samples, choice: Choice, known: tuple[Candidate, ...]) -> Decision:
+def _decided(mechanics: "Mechanics", samples: "Samples", choice: "Choice", known: tuple[Candidate, ...]) -> Decision:
     found: tuple[Measured, ...] = ()
     for candidate in known:
         if is_worth_tracing(candidate, found):
@@ -53,7 +57,7 @@ def _decided(mechanics: Mechanics, samples: Samples, choice: Choice, known: tupl
     return best(found)
 
 
-def lost(mechanics: Mechanics, samples: Samples, choice: Choice | None, program: Program) -> float:
+def lost(mechanics: "Mechanics", samples: "Samples", choice: "Choice | None", program: "Program") -> float:
     """How much rounding changes accelerations, beside the largest, in the median over sampled closed states that move
     at random; states where generalized coordinates fail are left out, as runs choose others there. Nothing where all
     are such."""

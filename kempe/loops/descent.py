@@ -19,6 +19,7 @@ harm: steps are those of least length.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +27,11 @@ from kempe.arithmetic.definite import damped_by_squares
 from kempe.arithmetic.sums import dot, times
 from kempe.loops.limits import bounds_of
 from kempe.loops.matrices import Entries, Matrix, closure_at, damped, of_columns, scaled, stacked, tied
-from kempe.loops.targets import Measure
 from kempe.loops.turns import Turn, by_half_angles, turns_of
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.loops.targets import Measure
+    from kempe.mechanics.mechanics import Mechanics
 
 CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
 NEARLY = 1e-7  # the same of one that is as closed as rounded numbers let it be
@@ -52,14 +55,14 @@ class Task:
 
     q: np.ndarray
     free: np.ndarray
-    measured: tuple[tuple[Measure, np.ndarray], ...]
+    measured: tuple[tuple["Measure", np.ndarray], ...]
     given: tuple[str, ...]
     p: np.ndarray | None = None
     groups: np.ndarray | None = None
     bounded: bool = False
 
 
-def solve(mechanics: Mechanics, task: Task, start: np.ndarray, left: float = 0.0) -> tuple[np.ndarray, float]:
+def solve(mechanics: "Mechanics", task: Task, start: np.ndarray, left: float = 0.0) -> tuple[np.ndarray, float]:
     """The closed q that lies downhill from a start, and the largest entry that is left; infinite for a false solution.
     Beams are bent where loops do not close otherwise. left: the part of the residual at the start that may stay."""
     if mechanics.bending.any():
@@ -90,7 +93,7 @@ class _Here:
         return replace(self, error=error, gap=float(np.abs(error).max(initial=0.0))) if wanted.any() else self
 
 
-def _descended(mechanics: Mechanics, task: Task, start: np.ndarray, left: float) -> tuple[np.ndarray, float]:
+def _descended(mechanics: "Mechanics", task: Task, start: np.ndarray, left: float) -> tuple[np.ndarray, float]:
     units, bounds = mechanics.equations.steps, bounds_of(mechanics, task.free if task.bounded else None)
     uncoupled, turns = ~coupled(mechanics), turns_of(mechanics)
     at, damping, costs = _at(mechanics, task, bounds.kept(start), units, turns), BEGIN, []
@@ -127,7 +130,7 @@ def _hopeless(costs: list[float], gap: float) -> bool:
     return gap > SMALL and len(costs) > WAIT and costs[-1] > SLOW**2 * costs[-1 - WAIT]
 
 
-def _at(mechanics: Mechanics, task: Task, q: np.ndarray, units: np.ndarray, turns: tuple[Turn, ...]) -> _Here:
+def _at(mechanics: "Mechanics", task: Task, q: np.ndarray, units: np.ndarray, turns: tuple[Turn, ...]) -> _Here:
     error, jacobian, upright = equations(mechanics, task, q)
     gap = float(np.abs(error).max(initial=0.0))
     error, jacobian = by_half_angles(turns, error, jacobian, upright)
@@ -163,7 +166,7 @@ def bounded(
 # ---- residual and J --------------------------------------------------------------------------------------
 
 
-def equations(mechanics: Mechanics, task: Task, q: np.ndarray) -> tuple[np.ndarray, Matrix, np.ndarray]:
+def equations(mechanics: "Mechanics", task: Task, q: np.ndarray) -> tuple[np.ndarray, Matrix, np.ndarray]:
     """r, its J, and for each loop a number that is positive unless it is closed the wrong way."""
     phi, jacobian, upright = closure_at(mechanics, q, task.p)
     off = [measure.off(q, target, task.p) for measure, target in task.measured]
@@ -171,13 +174,13 @@ def equations(mechanics: Mechanics, task: Task, q: np.ndarray) -> tuple[np.ndarr
     return np.concatenate([phi, *off]), stacked(jacobian, rows), upright
 
 
-def gap_at(mechanics: Mechanics, q: np.ndarray) -> float:
+def gap_at(mechanics: "Mechanics", q: np.ndarray) -> float:
     """The largest residual at a state; infinite where loops are closed the wrong way."""
     phi, _, upright = closure_at(mechanics, q)
     return float(np.abs(phi).max(initial=0.0)) if (upright > 0).all() else np.inf
 
 
-def coupled(mechanics: Mechanics) -> np.ndarray:
+def coupled(mechanics: "Mechanics") -> np.ndarray:
     """Which velocities couplings tie."""
     found = np.zeros(mechanics.nv, dtype=bool)
     for each in (*mechanics.topology.couplings, *mechanics.topology.sprung):

@@ -8,6 +8,7 @@ so that it does not matter which ones were.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from kempe.loops.descent import (
 from kempe.loops.limits import bounds_of
 from kempe.loops.matrices import Entries, closure_at, scaled, stacked
 from kempe.loops.targets import CutCoordinate, Measure, measures, pose_off, wrapped
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanism.joints import Free, Helical
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 SLIDES = 60  # steps along closed states
 SETTLED = 1e-12  # of the distance squared: a step that gains less is the last
@@ -35,7 +38,7 @@ LONGEST = 0.5  # rad, or sizes, of such a step
 class Pose:
     """Where joints are: those of the tree by q, those that were cut at zero."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     q: np.ndarray
 
     @cached_property

@@ -5,6 +5,7 @@ special poses, and held against that at open states; where the two differ, steps
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from kempe.arithmetic.sums import times
 from kempe.errors import NotClosed
 from kempe.loops.assembly import CLOSED, NEARLY, Task, assemble, solve
 from kempe.loops.matrices import allowed, closure_at, rank_of, scaled
-from kempe.mechanics.mechanics import Mechanics
 from kempe.topology.alike import alike, groups
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 SAMPLES = 6
 FEW = 3  # samples of a long tree
@@ -39,7 +42,7 @@ class Samples:
         return self.found
 
 
-def tree_freedom(mechanics: Mechanics, samples: Samples) -> int:
+def tree_freedom(mechanics: "Mechanics", samples: Samples) -> int:
     """How freely the mechanism moves, on the least free of the branches it meets.
 
     J has its largest rank at nearly all open states: where one branch has no more freedom than that leaves, none has
@@ -53,7 +56,7 @@ def tree_freedom(mechanics: Mechanics, samples: Samples) -> int:
     return least
 
 
-def freedom_beside(mechanics: Mechanics, q: np.ndarray, p=None) -> int:
+def freedom_beside(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
     """How freely it moves on the branch of q, which may be a special pose, or very near one.
 
     Velocities of the tree less the rank of J, where J has that rank at open states too. Where it has less rank the
@@ -65,22 +68,22 @@ def freedom_beside(mechanics: Mechanics, q: np.ndarray, p=None) -> int:
     return found if found <= sure else min(found, max(sure, _led(mechanics, general, p)))
 
 
-def nullity_beside(mechanics: Mechanics, q: np.ndarray, p=None) -> int:
+def nullity_beside(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
     """Velocities of the tree less the rank of J, at general closed states close by."""
     return min(nullity(mechanics, beside(mechanics, q, p, seed), p) for seed in (3, 5))
 
 
-def _open_nullity(mechanics: Mechanics, q: np.ndarray, p=None) -> int:
+def _open_nullity(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
     """The same at a state close by whose loops are open."""
     return nullity(mechanics, nudged(mechanics, q, 4), p)
 
 
-def nullity(mechanics: Mechanics, q: np.ndarray, p=None) -> int:
+def nullity(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
     """Velocities of the tree less the rank of J at a state, be it special or not."""
     return mechanics.nv - rank_of(scaled(closure_at(mechanics, q, p)[1], mechanics.equations.steps), SHAKY)
 
 
-def _led(mechanics: Mechanics, q: np.ndarray, p) -> int:
+def _led(mechanics: "Mechanics", q: np.ndarray, p) -> int:
     """Of the directions that J allows at q, how many lead to closed states, one way or the other."""
     jacobian, scale = mechanics.closure(q, p=p)[1], mechanics.equations.steps
     ways = allowed(jacobian * scale, mechanics.nv - nullity(mechanics, q, p))
@@ -94,7 +97,7 @@ def _led(mechanics: Mechanics, q: np.ndarray, p) -> int:
     return int((svd(moved)[1] > LED).sum())
 
 
-def anywhere(mechanics: Mechanics, seed: int) -> np.ndarray:
+def anywhere(mechanics: "Mechanics", seed: int) -> np.ndarray:
     """Coordinates of the tree within a turn and the mechanism's size."""
     q, size = mechanics.random_state(seed).q, mechanics.equations.closure_size
     for t in mechanics.topology.tree:
@@ -105,13 +108,13 @@ def anywhere(mechanics: Mechanics, seed: int) -> np.ndarray:
     return q
 
 
-def nudged(mechanics: Mechanics, q: np.ndarray, seed: int) -> np.ndarray:
+def nudged(mechanics: "Mechanics", q: np.ndarray, seed: int) -> np.ndarray:
     """A state close by, always the same one."""
     step = NUDGE * normal(np.random.default_rng(seed), mechanics.nv)
     return mechanics.integrate(q, step * mechanics.equations.steps)
 
 
-def samples_of(mechanics: Mechanics) -> Samples:
+def samples_of(mechanics: "Mechanics") -> Samples:
     """The same for one description every time."""
     if not mechanics.topology.constrained:
         return Samples(tuple(anywhere(mechanics, seed) for seed in range(SAMPLES)))
@@ -129,7 +132,7 @@ def samples_of(mechanics: Mechanics) -> Samples:
         return Samples((), error)
 
 
-def _ordinary(mechanics: Mechanics, samples: list[np.ndarray]) -> list[np.ndarray]:
+def _ordinary(mechanics: "Mechanics", samples: list[np.ndarray]) -> list[np.ndarray]:
     """Of states that are special poses, as bodies are often drawn in, others on their branch instead."""
     if mechanics.loops_repeat:
         return samples
@@ -137,13 +140,13 @@ def _ordinary(mechanics: Mechanics, samples: list[np.ndarray]) -> list[np.ndarra
     return [y if nullity(mechanics, y) < nullity(mechanics, x) else x for x, y in zip(samples, others, strict=True)]
 
 
-def closed_states(mechanics: Mechanics, first: int, count: int) -> list[np.ndarray]:
+def closed_states(mechanics: "Mechanics", first: int, count: int) -> list[np.ndarray]:
     """Assembled states from so many starts; fewer, where loops do not close from some."""
     found = (_sampled(mechanics, seed) for seed in range(first, first + count))
     return [q for q, gap in found if gap <= CLOSED]
 
 
-def _sampled(mechanics: Mechanics, seed: int) -> tuple[np.ndarray, float]:
+def _sampled(mechanics: "Mechanics", seed: int) -> tuple[np.ndarray, float]:
     """A state that loops were closed at, and the largest residual left there.
 
     Of many loops that begin anywhere, some end folded up, nearly always, and states where one does are special. So in
@@ -162,11 +165,11 @@ def _sampled(mechanics: Mechanics, seed: int) -> tuple[np.ndarray, float]:
     return q, gap
 
 
-def _closed(mechanics: Mechanics, start: np.ndarray, p=None, together=None) -> tuple[np.ndarray, float]:
+def _closed(mechanics: "Mechanics", start: np.ndarray, p=None, together=None) -> tuple[np.ndarray, float]:
     return solve(mechanics, Task(start, np.ones(mechanics.nv, dtype=bool), (), (), p, together), start)
 
 
-def beside(mechanics: Mechanics, q: np.ndarray, p=None, seed: int = 3) -> np.ndarray:
+def beside(mechanics: "Mechanics", q: np.ndarray, p=None, seed: int = 3) -> np.ndarray:
     """An assembled state close by, in a direction that J allows, so that it is on the same branch: where q is a special
     pose, this is none; where q cannot move, it is q again."""
     if not mechanics.topology.constrained:

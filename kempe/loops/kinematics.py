@@ -7,6 +7,7 @@ called inverse kinematics of a parallel robot is the same question.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from kempe.errors import NotClosed, StateError
 from kempe.loops.assembly import CLOSED, assemble
 from kempe.loops.rank import directions
 from kempe.loops.targets import Given, given
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 NEWTON = 12  # iterations from a start nearby
 LONGEST = 0.3  # rad, or sizes of the mechanism, that Newton's method may move anything by
@@ -29,7 +32,7 @@ PART = 0.47  # of a step, where it is divided: not half, where mechanisms that a
 DIVISIONS = 40
 
 
-def place(mechanics: Mechanics, known: Given, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray | None:
+def place(mechanics: "Mechanics", known: Given, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray | None:
     """The closed q with the given values, by Newton's method from q nearby; None where it does not get there."""
     free, steps = _free(mechanics, known), mechanics.equations.steps
     q = q.copy()
@@ -51,7 +54,7 @@ def place(mechanics: Mechanics, known: Given, q: np.ndarray, x: np.ndarray, p=No
     return q if np.abs(error).max(initial=0.0) <= CLOSED and (upright > 0).all() else None
 
 
-def settle(mechanics: Mechanics, q: np.ndarray, v: np.ndarray, p=None) -> tuple[np.ndarray, np.ndarray]:
+def settle(mechanics: "Mechanics", q: np.ndarray, v: np.ndarray, p=None) -> tuple[np.ndarray, np.ndarray]:
     """The nearest closed state to one that is nearly closed, and the nearest velocities that keep it so; lengths are
     measured by the mechanism's size."""
     columns = mechanics.equations.steps
@@ -67,14 +70,14 @@ def settle(mechanics: Mechanics, q: np.ndarray, v: np.ndarray, p=None) -> tuple[
     return q, v - columns * asked.motion(times(jacobian, v))
 
 
-def velocities(mechanics: Mechanics, known: Given, q: np.ndarray, xdot: np.ndarray, p=None) -> np.ndarray:
+def velocities(mechanics: "Mechanics", known: Given, q: np.ndarray, xdot: np.ndarray, p=None) -> np.ndarray:
     """v of all joints from those that are given."""
     return _completed(
         mechanics, known, q, xdot, np.zeros(len(mechanics.residual(q, p=p))), np.zeros(len(known.measured)), p
     )
 
 
-def slope(mechanics: Mechanics, known: Given, q: np.ndarray, step: np.ndarray, p=None) -> np.ndarray:
+def slope(mechanics: "Mechanics", known: Given, q: np.ndarray, step: np.ndarray, p=None) -> np.ndarray:
     """What all joints move by, to first order, as the given ones move by a step; in radians, and sizes."""
     return velocities(mechanics, known, q, step, p) / mechanics.equations.steps
 
@@ -89,13 +92,13 @@ def is_steady(moved: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
 
 
 def accelerations(
-    mechanics: Mechanics, known: Given, q: np.ndarray, v: np.ndarray, xddot: np.ndarray, p=None
+    mechanics: "Mechanics", known: Given, q: np.ndarray, v: np.ndarray, xddot: np.ndarray, p=None
 ) -> np.ndarray:
     """Accelerations of all joints from those that are given."""
     return _completed(mechanics, known, q, xddot, mechanics.loop_bias(q, v, p=p), known.bias(q, v, p), p)
 
 
-def _completed(mechanics: Mechanics, known: Given, q, wanted, gamma, bias, p) -> np.ndarray:
+def _completed(mechanics: "Mechanics", known: Given, q, wanted, gamma, bias, p) -> np.ndarray:
     """x with J x = gamma, the given entries, and L x + bias = wanted for measured ones."""
     free, out, steps = _free(mechanics, known), np.zeros(mechanics.nv), mechanics.equations.steps
     out[known.at_v] = wanted[: known.tree]
@@ -105,13 +108,13 @@ def _completed(mechanics: Mechanics, known: Given, q, wanted, gamma, bias, p) ->
     return out
 
 
-def _rows(mechanics: Mechanics, known: Given, q: np.ndarray, p=None) -> np.ndarray:
+def _rows(mechanics: "Mechanics", known: Given, q: np.ndarray, p=None) -> np.ndarray:
     """Of the loops, then of what is measured, lengths in sizes of the mechanism both."""
     measured = known.matrix(q, mechanics.nv, p) / known.sizes(mechanics)[:, None]
     return np.vstack([mechanics.closure(q, p=p)[1], measured])
 
 
-def _free(mechanics: Mechanics, known: Given) -> np.ndarray:
+def _free(mechanics: "Mechanics", known: Given) -> np.ndarray:
     free = np.ones(mechanics.nv, dtype=bool)
     free[known.at_v] = False
     return free
@@ -124,7 +127,7 @@ def _free(mechanics: Mechanics, known: Given) -> np.ndarray:
 class Way:
     """A motion of named coordinates through closed states; `at(t)` gives their values, rates and accelerations."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     names: tuple[str, ...]
     at: Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]]
     p: np.ndarray | None = None
@@ -180,13 +183,13 @@ class Way:
         return self.carried(self.carried(q, before, between, divisions - 1), between, now, divisions - 1)
 
 
-def _left(mechanics: Mechanics, known: Given, q: np.ndarray, p=None) -> int:
+def _left(mechanics: "Mechanics", known: Given, q: np.ndarray, p=None) -> int:
     """How many freedoms are left at a state, with the values given."""
     free = _free(mechanics, known)
     return int(free.sum()) - factors((_rows(mechanics, known, q, p) * mechanics.equations.steps)[:, free]).rank(1e-9)
 
 
-def _check_determined(mechanics: Mechanics, known: Given, q: np.ndarray, names: tuple[str, ...], p) -> None:
+def _check_determined(mechanics: "Mechanics", known: Given, q: np.ndarray, names: tuple[str, ...], p) -> None:
     left = _left(mechanics, known, q, p)
     if left:
         raise StateError(f"motion: with {', '.join(names)} given, {left} freedoms are left; give as many more")

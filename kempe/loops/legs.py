@@ -4,17 +4,21 @@ What the recursion divides by is looked at where loops are closed, at the sample
 number that vanishes at all of them does so by the mechanism's build.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kempe.errors import MechanismError
-from kempe.loops.freedom import Samples
-from kempe.mechanics.mechanics import Mechanics
 from kempe.topology.legs import INSTEAD
+
+if TYPE_CHECKING:
+    from kempe.loops.freedom import Samples
+    from kempe.mechanics.mechanics import Mechanics
 
 NONE = 1e-6  # fitness at the best of all samples, below which there is none
 
 
-def leg_scales(mechanics: Mechanics, samples: Samples, dof: int) -> tuple[float, ...]:
+def leg_scales(mechanics: "Mechanics", samples: "Samples", dof: int) -> tuple[float, ...]:
     """What makes each number that `denoc` divides by one of order one. Raises where legs or platform can move by
     themselves everywhere."""
     pivots, sizes = mechanics.call("leg_pivots", np.array(samples.states))
@@ -46,7 +50,7 @@ def leg_scales(mechanics: Mechanics, samples: Samples, dof: int) -> tuple[float,
     return tuple((1.0 / largest).tolist())
 
 
-def _passive(mechanics: Mechanics, leg) -> list[int]:
+def _passive(mechanics: "Mechanics", leg) -> list[int]:
     """Its velocities in the order in which they are eliminated, without the actuated one."""
     tree = mechanics.topology.tree
     numbers = (n for k in reversed((*leg.near, *leg.far)) for n in range(tree[k].v.start, tree[k].v.stop))

@@ -1,10 +1,12 @@
 """Limits: the bounds that joints have, whether a state keeps them, and the nearest coordinates that do."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.mechanics.mechanics import Mechanics
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +36,14 @@ class Bounds:
         return bool((self.low - slack <= q[self.q]).all() and (q[self.q] <= self.high + slack).all())
 
 
-def bounds_of(mechanics: Mechanics, free: np.ndarray | None) -> Bounds:
+def bounds_of(mechanics: "Mechanics", free: np.ndarray | None) -> Bounds:
     """Limits of free velocities; of none where None."""
     found = [limit for limit in mechanics.limits if free is not None and free[limit.v]]
     columns = [np.array([getattr(limit, name) for limit in found]) for name in ("q", "v", "low", "high")]
     return Bounds(columns[0].astype(int), columns[1].astype(int), *columns[2:])
 
 
-def beyond_limits(mechanics: Mechanics, q: np.ndarray) -> str:
+def beyond_limits(mechanics: "Mechanics", q: np.ndarray) -> str:
     """Joints that are beyond their limits."""
     found = [limit for limit in mechanics.limits if not limit.low <= q[limit.q] <= limit.high]
     return ", ".join(f"{x.name} = {q[x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found) or "other joints"

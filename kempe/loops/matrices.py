@@ -12,6 +12,7 @@ J^T J - t^2 1 has positive eigenvalues, which the signs of its pivots tell (J. J
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -19,7 +20,9 @@ import numpy as np
 from kempe.arithmetic.least import damped as least_squares_damped
 from kempe.arithmetic.least import factors, least_squares, null_space
 from kempe.arithmetic.sums import norm
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 LEAST = 1e-4  # what counts as a largest singular value: entries are of order one, and one of rounding errors has rank 0
 DAMPED = 1e-7  # of the largest entry: less damping would be lost in rounding
@@ -66,7 +69,7 @@ class Entries:
 Matrix = np.ndarray | Entries
 
 
-def closure_at(mechanics: Mechanics, q: np.ndarray, p=None) -> tuple[np.ndarray, Matrix, np.ndarray]:
+def closure_at(mechanics: "Mechanics", q: np.ndarray, p=None) -> tuple[np.ndarray, Matrix, np.ndarray]:
     """phi, J and upright at a state, as `Model.closure` has them."""
     if not mechanics.loops_repeat:
         phi, jacobian, upright = mechanics.closure(q, p=p)
@@ -75,7 +78,7 @@ def closure_at(mechanics: Mechanics, q: np.ndarray, p=None) -> tuple[np.ndarray,
     return phi, Entries(*mechanics.loop_places, values, (len(phi), mechanics.nv)), upright
 
 
-def rows_at(mechanics: Mechanics, q: np.ndarray, p=None) -> Matrix:
+def rows_at(mechanics: "Mechanics", q: np.ndarray, p=None) -> Matrix:
     """J at a state, as `Model.loop_rows` has it."""
     if not mechanics.loops_repeat:
         return mechanics.loop_rows(q, p=p)

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from kempe.dynamics.choose import Decision
 from kempe.dynamics.denoc import Denoc
-from kempe.dynamics.equations import Equations
 from kempe.errors import NotClosed, Singular
 from kempe.loops.atlas import Atlas
 from kempe.loops.choosing import Chooser
 from kempe.loops.decision import decide
 from kempe.loops.freedom import Samples, samples_of, tree_freedom
 from kempe.loops.legs import leg_scales
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.dynamics.choose import Decision
+    from kempe.dynamics.equations import Equations
+    from kempe.mechanics.mechanics import Mechanics
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +23,7 @@ class Prepared:
     """Samples, freedom, coordinates and decision: each is worked out when it is first asked for, from those before it,
     and is a function of the description and its parameters alone."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
 
     @cached_property
     def samples(self) -> Samples:
@@ -38,7 +41,7 @@ class Prepared:
         return Atlas(Chooser(self.mechanics, self.samples, self.dof))
 
     @cached_property
-    def decision(self) -> Decision:
+    def decision(self) -> "Decision":
         """Which formulation and which way are used where there are loops, and what others would take."""
         return decide(self.mechanics, self.samples, self.atlas.first)
 
@@ -50,7 +53,7 @@ class Prepared:
         return leg_scales(self.mechanics, self.samples, self.dof)
 
     @cached_property
-    def chosen(self) -> Equations:
+    def chosen(self) -> "Equations":
         """The equations in use, with generalized coordinates where there are loops."""
         equations = self.mechanics.equations
         if not equations.is_closed:

@@ -1,15 +1,19 @@
 """Refusals: which loop stays open, by how much, and which of the given values is out of reach."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kempe.loops.asked import unwound
 from kempe.loops.descent import CLOSED, Task, solve
 from kempe.loops.starts import beside
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import State
 
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
-def why_not(mechanics: Mechanics, task: Task, q: np.ndarray) -> str:
+
+def why_not(mechanics: "Mechanics", task: Task, q: np.ndarray) -> str:
     """In words, from the state that came nearest to being closed."""
     phi, start, parts = mechanics.closure(q)[0] * mechanics.equations.closure_size, 0, []
     for loop in mechanics.topology.loops:

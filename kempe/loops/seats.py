@@ -1,13 +1,16 @@
 """Seats: where what a marker is fixed to is at a state, a body's frame or a section of a beam, and how that moves."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.mechanics.layout import Layout
-from kempe.mechanism.bodies import Marker, Values
 from kempe.mechanism.flexible import section
 from kempe.spatial.moves import relative_pose
+
+if TYPE_CHECKING:
+    from kempe.mechanics.layout import Layout
+    from kempe.mechanism.bodies import Marker, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +25,9 @@ class Seat:
     linear: np.ndarray
 
 
-def seat(mechanics: Layout, pose: tuple[np.ndarray, np.ndarray], marker: Marker, q: np.ndarray, value: Values) -> Seat:
+def seat(
+    mechanics: "Layout", pose: tuple[np.ndarray, np.ndarray], marker: "Marker", q: np.ndarray, value: "Values"
+) -> Seat:
     """Of a marker on a body with that pose."""
     rotation, position = pose
     if marker.station is None:

@@ -2,22 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kempe.errors import MechanismError
 from kempe.loops.freedom import samples_of
-from kempe.mechanics.mechanics import Mechanics
 from kempe.topology.paths import spring_paths
-from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
+    from kempe.topology.tree import Topology
 
 GAP = 1e-5  # of the mechanism's size: how far its own weight opens a cut by default
 RATIO = 0.7  # of critical damping, by default
 IMMOBILE = 1e-9  # mobility beside the largest below which a cut cannot open in a direction
 
 
-def held_by_springs(mechanics: Mechanics, stiffness=None, damping=None, damping_ratio=None) -> Topology:
+def held_by_springs(mechanics: "Mechanics", stiffness=None, damping=None, damping_ratio=None) -> "Topology":
     """The topology of a closed mechanism with springs in the place of its loops.
 
     stiffness [N/m]: such that the mechanism's weight opens a cut by 1e-5 of its size, where none is given. damping
@@ -60,7 +62,7 @@ def _by_joint(what: str, given: Any, names: list[str]) -> dict[str, float]:
     return found
 
 
-def masses(mechanics: Mechanics) -> dict[str, float]:
+def masses(mechanics: "Mechanics") -> dict[str, float]:
     """The mass that moves at each cut, or coupling, where it opens, in its heaviest direction [kg], at an assembled
     state."""
     q = samples_of(mechanics).states[0]

@@ -4,12 +4,15 @@ Numbers come from `rng.random` alone and go through sums, products and roots, so
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.loops.descent import CLOSED, Task, solve
 from kempe.loops.limits import bounds_of
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 NEAR = 12  # starts near the pose, ever farther from it
 NEAREST, FARTHEST = 0.2, 3.0  # rad, or sizes: how far they are from it
@@ -18,7 +21,7 @@ STAGES = 10  # in which a gap is closed, or values are brought to those asked fo
 ROUND = 6.283185307179586
 
 
-def attempts(mechanics: Mechanics, task: Task) -> Iterator[tuple[np.ndarray, float]]:
+def attempts(mechanics: "Mechanics", task: Task) -> Iterator[tuple[np.ndarray, float]]:
     """What descents lead to, and the largest residual there: from the pose of the task first, then from near it, then
     by closing gaps in stages, then from anywhere, and from near the best of all that did not close."""
     best = solve(mechanics, task, task.q)
@@ -45,14 +48,14 @@ def _gap(found: tuple[np.ndarray, float]) -> float:
     return found[1]
 
 
-def beside(mechanics: Mechanics, task: Task, q: np.ndarray, radius: float, rng: np.random.Generator) -> np.ndarray:
+def beside(mechanics: "Mechanics", task: Task, q: np.ndarray, radius: float, rng: np.random.Generator) -> np.ndarray:
     """A state whose free coordinates are up to a radius [rad, or sizes] from those of another, within limits."""
     step = radius * (2.0 * rng.random(mechanics.nv) - 1.0) * mechanics.equations.steps
     step[~task.free | mechanics.bending] = 0.0
     return bounds_of(mechanics, task.free if task.bounded else None).kept(mechanics.integrate(q, step))
 
 
-def anywhere(mechanics: Mechanics, task: Task, rng: np.random.Generator) -> np.ndarray:
+def anywhere(mechanics: "Mechanics", task: Task, rng: np.random.Generator) -> np.ndarray:
     """Free coordinates anywhere: between limits, within a turn, within a size of where the task has them."""
     q, free = task.q.copy(), task.free & ~mechanics.bending
     units = mechanics.equations.steps
@@ -87,7 +90,7 @@ def uniform_turn(rng: np.random.Generator) -> np.ndarray:
             return x / np.sqrt(size)
 
 
-def in_stages(mechanics: Mechanics, task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
+def in_stages(mechanics: "Mechanics", task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
     """What a start leads to where its gap is closed little by little."""
     q = start
     for k in range(STAGES, 0, -1):
@@ -95,7 +98,7 @@ def in_stages(mechanics: Mechanics, task: Task, start: np.ndarray) -> tuple[np.n
     return q, gap
 
 
-def by_values(mechanics: Mechanics, task: Task) -> tuple[np.ndarray, float]:
+def by_values(mechanics: "Mechanics", task: Task) -> tuple[np.ndarray, float]:
     """A closed state that keeps no values, from which all are brought to those asked for little by little."""
     held = ~task.free
     loose = Task(task.q, np.ones(mechanics.nv, dtype=bool), (), (), task.p, bounded=task.bounded)

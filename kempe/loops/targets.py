@@ -10,7 +10,7 @@ with p, the parameters kept as inputs, where they are not the mechanism's own.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import casadi as ca
 import numpy as np
@@ -19,10 +19,12 @@ from kempe.arithmetic.sums import norm, times
 from kempe.dynamics import closure, kinematics
 from kempe.dynamics.kinematics import changing
 from kempe.errors import StateError
-from kempe.mechanics.mechanics import Mechanics
 from kempe.mechanics.state import PLACE, entry, placed
 from kempe.spatial.quaternions import conjugate, logarithm, product, to_matrix
 from kempe.spatial.vectors import Scalar, array, from_sx, to_sx
+
+if TYPE_CHECKING:
+    from kempe.mechanics.mechanics import Mechanics
 
 TURN = 2 * np.pi
 
@@ -41,7 +43,7 @@ class Measure(Protocol):
 class CutCoordinate:
     """One coordinate of a joint that closes a loop: its places among those of all such joints."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     q: int
     v: int
     turning: bool
@@ -72,7 +74,7 @@ class CutCoordinate:
 class CutPose:
     """The orientation in a ball that closes a loop, as a quaternion; of a free joint, with the position after it."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     q: slice
     v: slice
 
@@ -99,7 +101,7 @@ class CutPose:
 class Place:
     """One of x, y, z, roll, pitch, yaw of a marker."""
 
-    mechanics: Mechanics
+    mechanics: "Mechanics"
     marker: str
     k: int
     width = 1
@@ -144,7 +146,7 @@ def wrapped(off: np.ndarray, turning: bool) -> np.ndarray:
     return (off + np.pi) % TURN - np.pi if turning else off
 
 
-def measures(mechanics: Mechanics, name: str, what: str) -> list[Measure]:
+def measures(mechanics: "Mechanics", name: str, what: str) -> list[Measure]:
     """What to measure for a name that is no coordinate of the tree; a joint of several coordinates has several."""
     joint, k = (name, None) if name in mechanics.cut else entry(name)
     loops = {loop.joint.name: loop.joint.type for loop in mechanics.topology.loops}
@@ -196,7 +198,7 @@ class Given:
         none = np.zeros((*np.shape(q)[:-1], 0))
         return np.concatenate([none, *(m.off(q, x[k], p) for k, m in enumerate(self.measured))], axis=-1)
 
-    def sizes(self, mechanics: Mechanics) -> np.ndarray:
+    def sizes(self, mechanics: "Mechanics") -> np.ndarray:
         """What is usual of measured ones: a radian, or the mechanism's length."""
         return np.array([1.0 if m.turning else mechanics.equations.scale.length for m in self.measured])
 
@@ -231,7 +233,7 @@ class Given:
         return array(m.symbolic_rate(tree, q, v) for m in self.measured)
 
 
-def given(mechanics: Mechanics, names: tuple[str, ...], what: str = "motion") -> Given:
+def given(mechanics: "Mechanics", names: tuple[str, ...], what: str = "motion") -> Given:
     """The places of named single coordinates."""
     slices_q, slices_v = mechanics.slices("q"), mechanics.slices("v")
     tree, measured = [], []

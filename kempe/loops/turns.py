@@ -13,12 +13,15 @@ but near a right angle, where s says nothing of t: there cos(t) is taken a littl
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.dynamics.rows import ROWS
-from kempe.loops.matrices import Matrix
-from kempe.mechanics.mechanics import Mechanics
+
+if TYPE_CHECKING:
+    from kempe.loops.matrices import Matrix
+    from kempe.mechanics.mechanics import Mechanics
 
 ACROSS = 0.05  # cosines nearer to zero are taken for this
 OVER = 1e-3  # cosines of half an angle likewise
@@ -35,7 +38,7 @@ class Turn:
     entries: slice
 
 
-def turns_of(mechanics: Mechanics) -> tuple[Turn, ...]:
+def turns_of(mechanics: "Mechanics") -> tuple[Turn, ...]:
     """Of all loops."""
     found, start, entry = [], 0, 0
     counts = (
@@ -55,8 +58,8 @@ def turns_of(mechanics: Mechanics) -> tuple[Turn, ...]:
 
 
 def by_half_angles(
-    turns: tuple[Turn, ...], phi: np.ndarray, jacobian: Matrix, upright: np.ndarray
-) -> tuple[np.ndarray, Matrix]:
+    turns: tuple[Turn, ...], phi: np.ndarray, jacobian: "Matrix", upright: np.ndarray
+) -> tuple[np.ndarray, "Matrix"]:
     """phi and J with these rows replaced."""
     whole = isinstance(jacobian, np.ndarray)
     phi, numbers = phi.copy(), (jacobian if whole else jacobian.values).copy()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from kempe.mechanics.inputs import DOUBLE, reals, refuse
 from kempe.mechanics.state import State, by_name, entry
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import JointKind
-from kempe.topology.tree import Topology, TreeJoint
+
+if TYPE_CHECKING:
+    from kempe.topology.tree import Topology, TreeJoint
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Limit:
 class Layout:
     """Names and places of coordinates, velocities and efforts; what a model knows without compiling anything."""
 
-    def __init__(self, topology: Topology, parameters: tuple[str, ...]):
+    def __init__(self, topology: "Topology", parameters: tuple[str, ...]):
         """`parameters` are those that stay inputs."""
         self.topology = topology
         self.mechanism = topology.mechanism
@@ -78,7 +81,7 @@ class Layout:
         """All joints, those of the tree first, then those that close loops."""
         return (*self._joints, *self.cut)
 
-    def joint(self, name: str) -> TreeJoint:
+    def joint(self, name: str) -> "TreeJoint":
         """Where a joint's coordinates are."""
         try:
             return self._joints[name]
@@ -240,5 +243,5 @@ class Layout:
         return full
 
 
-def _name(t: TreeJoint, part: str) -> str:
+def _name(t: "TreeJoint", part: str) -> str:
     return f"{t.joint.name}.{part}" if part else t.joint.name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,9 @@ from kempe.mechanics.inputs import all_finite, fit, look, real
 from kempe.mechanics.layout import Layout
 from kempe.mechanics.state import by_name
 from kempe.mechanism.bodies import Body, Marker
-from kempe.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
 
 
 class Mechanics(Layout):
@@ -28,7 +30,7 @@ class Mechanics(Layout):
     All functions take one state or, with a leading axis, many.
     """
 
-    def __init__(self, equations: Equations, source: Mechanism):
+    def __init__(self, equations: Equations, source: "Mechanism"):
         """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
         super().__init__(equations.topology, equations.parameters)
         self.equations = equations

@@ -10,7 +10,8 @@ from kempe.kinds import is_number, short
 from kempe.mechanism.joints import JointKind
 
 if TYPE_CHECKING:
-    from kempe.mechanism.mechanism import Joint, Mechanism
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ joint's own sliding.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from kempe.arithmetic.angles import cos, sin
 from kempe.arithmetic.sums import times
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Body, Hub, Length, PointMass, Rod
-from kempe.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
 
 Column = float | Iterable[float]
 KINDS = {"revolute": "revolute", "prismatic": "prismatic", "R": "revolute", "P": "prismatic"}
@@ -33,8 +36,8 @@ def _about_z(angle: float) -> np.ndarray:
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def from_dh(
-    name: str,
+def serial_arm(
+    arm: "Mechanism",
     a: Iterable[float],
     b: Column,
     alpha: Column,
@@ -43,36 +46,38 @@ def from_dh(
     payload: Column = 0.0,
     kind: str | Iterable[str] = "revolute",
     theta: Column = 0.0,
-    gravity: Iterable[float] = (0.0, 0.0, -9.81),
-) -> Mechanism:
-    """The arm; joints `joint1`.. all actuated, bodies `link1`... Each column has a number per link, or one for all;
-    `kind` is "revolute" or "prismatic" (R or P), `theta` the constant angles of prismatic joints, offsets of others."""
+) -> None:
+    """Puts an arm into an empty mechanism: bodies `link1`.., joints `joint1`.., all actuated.
+
+    Each column has a number per link, or one for all. kind: "revolute" or "prismatic" (R or P). theta: the constant
+    angles of prismatic joints, offsets of others.
+    """
     a = list(a)
     n = len(a)
     given = {"a": a, "b": b, "alpha": alpha, "mass": mass, "hub": hub, "payload": payload, "kind": kind, "theta": theta}
     columns = {label: _column(x, n) for label, x in given.items()}
     for label, column in columns.items():
         if len(column) != n:
-            raise MechanismError(f"from_dh {name!r}: {label} has {len(column)} entries, a has {n}")
-    arm = Mechanism(name, gravity)
+            raise MechanismError(f"from_dh {arm.name!r}: {label} has {len(column)} entries, a has {n}")
     before = arm.ground.at()
     for i in range(n):
         row = {label: column[i] for label, column in columns.items()}
         kind_name = KINDS.get(row.pop("kind"))
         if kind_name is None:
             raise MechanismError(
-                f"from_dh {name!r}: joint {i + 1} is {columns['kind'][i]!r}; known are {', '.join(KINDS)}"
+                f"from_dh {arm.name!r}: joint {i + 1} is {columns['kind'][i]!r}; known are {', '.join(KINDS)}"
             )
         try:
             row = {label: float(x) for label, x in row.items()}
         except (TypeError, ValueError) as error:
-            raise MechanismError(f"from_dh {name!r}: link {i + 1} has an entry that is no number ({error})") from error
+            raise MechanismError(
+                f"from_dh {arm.name!r}: link {i + 1} has an entry that is no number ({error})"
+            ) from error
         link = _link(arm, i + 1, row)
         # The constant angle belongs to the fixed side, so that q = 0 is theta.
         base = before.body.at(*before.position, rotation=times(before.rotation, _about_z(row["theta"])))
         arm.joint(kind_name, f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
         before = link.at(*_end(link), rotation=_about_x(row["alpha"]), name="end")
-    return arm
 
 
 def _column(x, count: int) -> list:

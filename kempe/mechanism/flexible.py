@@ -20,8 +20,8 @@ from kempe.errors import MechanismError
 from kempe.kinds import short
 from kempe.mechanism.bodies import FRAME, Body, Length, Marker, Solid, Values, tensor_matrix
 from kempe.mechanism.given import number
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.joints import JointKind
-from kempe.mechanism.mechanism import Joint
 from kempe.mechanism.ritz import ALONG, MOST, NAMED, Coefficients, Integrals, chebyshev, integrals, named, polynomial
 from kempe.spatial.bending import BeamInertia
 from kempe.spatial.inertia import RigidInertia

@@ -1,89 +1,33 @@
 """Mechanism: the builder in which a user writes down bodies, joints and loads."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kempe.arithmetic.sums import times
 from kempe.errors import MechanismError
 from kempe.kinds import checked
-from kempe.mechanism.axes import alignment
-from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere, Values
+from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere
 from kempe.mechanism.couplings import Coupling, coupling
 from kempe.mechanism.given import driven, limits_of, numbers, per_freedom, switched, tensor_entries
-from kempe.mechanism.joints import KINDS, Helical, JointKind, Universal
+from kempe.mechanism.joint import Joint
+from kempe.mechanism.joints import KINDS, Helical, Universal
 from kempe.mechanism.loads import Spring, Wrench
-from kempe.spatial.moves import Moves, shift_of, turns_of
 
 if TYPE_CHECKING:
     from kempe.analyze.mobility import Mobility
     from kempe.check import Findings
     from kempe.mechanism.strut import Strut
-    from kempe.model import Model
+    from kempe.model.model import Model
     from kempe.topology.tree import Topology
 
 Row = Iterable[float]
 Numbers = float | Sequence[float]
 PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all, one for each, or by name
-PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
 OPTIONS = "actuated, limits, damping, stiffness, rest, armature, drawn, switchable"  # of joints, as users are told
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """A joint between two markers. Everything per freedom is a tuple with one entry for each.
-
-    switchable: whether it can be switched on and off while the mechanism moves; on: whether it is on at the start.
-    drawn: the coordinates at which the mechanism is drawn, where its states begin; all zero where there is none.
-    """
-
-    name: str
-    type: type[JointKind]
-    a: Marker
-    b: Marker
-    axes: tuple[np.ndarray, ...]
-    actuated: tuple[bool, ...]
-    limits: tuple[tuple[float, float] | None, ...]
-    damping: tuple[float, ...]
-    stiffness: tuple[float, ...]
-    rest: tuple[float, ...]
-    armature: tuple[float, ...]
-    pitch: float | None = None
-    switchable: bool = False
-    on: bool = True
-    drawn: tuple[float, ...] = ()
-
-    def kind(self, value: Values) -> JointKind:
-        """Its kind, with parameters put in."""
-        return Helical(value(f"{self.name}.pitch")) if self.type is Helical else self.type()
-
-    @property
-    def rows(self) -> int:
-        """How many equations it is where it closes a loop."""
-        return 6 - len(self.type.v_names)
-
-    def paths(self, quantity: str) -> list[str]:
-        """The parameters of a quantity that every freedom has, such as `damping`; springs want an angle or a slide."""
-        if quantity in ("stiffness", "rest") and len(self.type.q_names) != len(self.type.v_names):
-            return []
-        return [".".join(p for p in (self.name, freedom, quantity) if p) for freedom in self.type.v_names]
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Paths and values."""
-        named = {path: x for n in PER_FREEDOM for path, x in zip(self.paths(n), getattr(self, n), strict=False)}
-        return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
-
-    def frame(self, marker: Marker, value: Values) -> Moves:
-        """From the body's frame, or a beam's section, to the joint's frame on it, canonical axes along the joint's."""
-        return *shift_of(marker.offset(value)), *turns_of(times(marker.rotation, alignment(self.type, self.axes)))
-
-    def __str__(self) -> str:
-        return f"{self.type.name} {self.name} ({self.a} - {self.b})"
 
 
 @checked(MechanismError)
@@ -317,11 +261,13 @@ class Mechanism:
     # ---- where it goes from here -----------------------------------------------------------------------
 
     @classmethod
-    def from_dh(cls, name: str, **table) -> "Mechanism":
+    def from_dh(cls, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81), **table) -> "Mechanism":
         """A serial arm of bent slender rods by Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
-        from kempe.mechanism.dh import from_dh
+        from kempe.mechanism.dh import serial_arm
 
-        return from_dh(name, **table)
+        arm = cls(name, gravity)
+        serial_arm(arm, **table)
+        return arm
 
     def save(self, path: str | Path) -> list[str]:
         """Writes the mechanism as YAML, URDF or MJCF (.xml), as the path ends; returns what that could not say."""
@@ -349,8 +295,8 @@ class Mechanism:
         springs: for the formulation `springs`, stiffness [N/m] and damping [N s/m] of what holds the cuts, or
         damping_ratio; numbers, or dicts by joint. There, bodies that hang on nothing without the joints in `cut` float.
         """
-        from kempe.model import compile_model
-
+        # By name: what is written down knows nothing of what becomes of it.
+        compile_model = import_module("kempe.model.compiling").compile_model
         listed = ((words,) if isinstance(words, str) else tuple(words) for words in (parameters, cut))
         return compile_model(self, formulation, *listed, **springs)
 
@@ -359,9 +305,7 @@ class Mechanism:
 
         near: joint values, to ask about the branch they are on, where a mechanism can be assembled in several ways.
         """
-        from kempe.analyze.mobility import mobility
-
-        return mobility(self.compile(), near)
+        return self.compile().mobility(near)
 
     def _repr_html_(self) -> str:
         """The graph in words where there is one, else what keeps it from being one."""

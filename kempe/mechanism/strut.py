@@ -10,9 +10,9 @@ from kempe.errors import MechanismError
 from kempe.kinds import short
 from kempe.mechanism.bodies import Body, Cylinder, Marker
 from kempe.mechanism.given import numbers
-from kempe.mechanism.mechanism import Joint
 
 if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
     from kempe.mechanism.mechanism import Mechanism
 
 # Of the shortest length: how far the barrel reaches; of the stroke: how much of the rod stays inside at full length.
@@ -25,9 +25,9 @@ class Strut:
 
     barrel: Body
     rod: Body
-    foot: Joint
-    slider: Joint
-    head: Joint
+    foot: "Joint"
+    slider: "Joint"
+    head: "Joint"
 
 
 def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius, axis, **options: Any) -> Strut:

@@ -1,19 +1,22 @@
 """Mechanisms written as YAML files, so that reading gives them back."""
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
 from kempe.errors import MechanismError
-from kempe.mechanism.bodies import Body, Marker, Part, Solid
-from kempe.mechanism.couplings import Coupling
+from kempe.mechanism.joint import PER_FREEDOM, Joint
 from kempe.mechanism.loads import Spring, Wrench
-from kempe.mechanism.mechanism import PER_FREEDOM, Joint, Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.bodies import Body, Marker, Part, Solid
+    from kempe.mechanism.couplings import Coupling
+    from kempe.mechanism.mechanism import Mechanism
 
 
-def text(mechanism: Mechanism) -> str:
+def text(mechanism: "Mechanism") -> str:
     """A mechanism as the YAML of a file."""
     names = [part.name for part in (*mechanism.bodies, *mechanism.joints, *mechanism.couplings, *mechanism.loads)]
     if len(set(names)) != len(names):
@@ -34,7 +37,7 @@ def text(mechanism: Mechanism) -> str:
     return yaml.safe_dump(_plain_numbers(content), sort_keys=False, default_flow_style=None, width=110)
 
 
-def _written_body(body: Body) -> dict:
+def _written_body(body: "Body") -> dict:
     out: dict[str, Any] = {}
     parts = list(body.parts)
     has_ends = False
@@ -49,24 +52,24 @@ def _written_body(body: Body) -> dict:
     return out | ({"markers": named} if named else {})
 
 
-def _written_solid(solid: Solid) -> dict:
+def _written_solid(solid: "Solid") -> dict:
     defaults = {f.name: f.default for f in fields(solid)}
     return {n: getattr(solid, n) for n in defaults if getattr(solid, n) != defaults[n]}
 
 
-def _written_part(part: Part) -> dict:
+def _written_part(part: "Part") -> dict:
     out: dict[str, Any] = {part.solid.kind: _written_solid(part.solid)}
     if any(part.position):
         out["at"] = part.position
     return out | ({"rotation": part.rotation} if part.rotation is not None else {})
 
 
-def _written_place(marker: Marker) -> dict:
+def _written_place(marker: "Marker") -> dict:
     out: dict[str, Any] = {"at": marker.position}
     return out | ({"rotation": marker.rotation} if not np.array_equal(marker.rotation, np.eye(3)) else {})
 
 
-def _written_marker(marker: Marker) -> Any:
+def _written_marker(marker: "Marker") -> Any:
     if marker.name is not None and marker.body.markers.get(marker.name) is marker:
         return f"{marker.body.name}.{marker.name}"
     place = _written_place(marker)
@@ -91,7 +94,7 @@ def _written_joint(joint: Joint) -> dict:
     return out | ({"pitch": joint.pitch} if joint.pitch is not None else {})
 
 
-def _written_coupling(coupling: Coupling) -> dict:
+def _written_coupling(coupling: "Coupling") -> dict:
     return {"of": coupling.coefficients} | ({"offset": coupling.offset} if coupling.offset else {})
 
 

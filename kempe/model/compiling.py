@@ -2,6 +2,7 @@
 
 import warnings
 from copy import deepcopy
+from typing import TYPE_CHECKING
 
 from kempe.check import check
 from kempe.dynamics.denoc import Denoc
@@ -13,16 +14,18 @@ from kempe.dynamics.trees import Springs
 from kempe.errors import MechanismError
 from kempe.kinetics.structures import Structures
 from kempe.loops.prepared import require_legs
-from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.topology.spanning import topology
-from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
+    from kempe.topology.tree import Topology
 
 ASKED = ("auto", *(name for name in BY_NAME if name != Masked.name))
 
 
 def compile_model(
-    mechanism: Mechanism, formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
+    mechanism: "Mechanism", formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
 ) -> Model:
     """Checks the mechanism and what is asked for; raises with everything that is wrong. Equations are chosen, and code
     is made, when they are first needed."""
@@ -51,7 +54,7 @@ def compile_model(
     return model
 
 
-def _has(found: Topology, parameters: tuple[str, ...]) -> None:
+def _has(found: "Topology", parameters: tuple[str, ...]) -> None:
     """Raises where parameters are named that there are not, or twice."""
     if len(set(parameters)) != len(parameters):
         raise MechanismError(f"parameters: {', '.join(parameters)} names one twice")

@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from kempe.dynamics.equations import Equations
-from kempe.dynamics.formulation import Formulation
 from kempe.errors import StateError
 from kempe.kinds import checked
 from kempe.kinetics.kinetics import Kinetics
 from kempe.kinetics.structures import Structures
-from kempe.mechanics.state import State
-from kempe.mechanism.mechanism import Mechanism
 from kempe.model.why import why
 
 if TYPE_CHECKING:
     from kempe.analyze.denoc import Matrices
     from kempe.analyze.equilibrium import Equilibrium
     from kempe.analyze.linearize import Linearization, Mode
+    from kempe.analyze.mobility import Mobility
     from kempe.analyze.parallel import Parallel
     from kempe.analyze.singularity import Singularity
     from kempe.analyze.subsystems import Inverse
     from kempe.analyze.supports import Support
     from kempe.analyze.workspace import Workspace
     from kempe.control.motion import Motion
+    from kempe.dynamics.equations import Equations
+    from kempe.dynamics.formulation import Formulation
+    from kempe.mechanics.state import State
+    from kempe.mechanism.mechanism import Mechanism
     from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.batch import Batch
@@ -61,7 +62,7 @@ class Model(Kinetics):
     # ---- motion ----------------------------------------------------------------------------------------
 
     @checked(StateError)
-    def simulate(self, state: State | Mapping | None = None, duration: float = 10.0, torque=None,
+    def simulate(self, state: "State | Mapping | None" = None, duration: float = 10.0, torque=None,
                  tolerance: float = 1e-8, output=0.01, method: str = "auto", singular: str = "stop",
                  **options) -> "Trajectory":  # fmt: skip
         """A run from a state, as a `Trajectory`; `docs/simulation.md` has it all.
@@ -79,7 +80,7 @@ class Model(Kinetics):
         return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
     @checked(StateError)
-    def stepper(self, state: State | Sequence[State] | None, dt: float, **options) -> "Stepper":
+    def stepper(self, state: "State | Sequence[State] | None", dt: float, **options) -> "Stepper":
         """Fixed steps one at a time, of one mechanism or many: `sim.step(tau)`. Options: method, substeps, batch,
         torque (a law), limits, p."""
         from kempe.simulate.stepper import Stepper
@@ -97,12 +98,22 @@ class Model(Kinetics):
     # ---- analyses and motions -------------------------------------------------------------------------
 
     @checked(StateError)
-    def motion(self, motion: "Motion", *, start: State | None = None, output=0.01) -> "Trajectory":
+    def motion(self, motion: "Motion", *, start: "State | None" = None, output=0.01) -> "Trajectory":
         """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",
         "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; no efforts."""
         from kempe.simulate.prescribed import kinematic
 
         return kinematic(self, motion, start, output)
+
+    @checked(StateError)
+    def mobility(self, near: "Mapping | State | None" = None) -> "Mobility":
+        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
+
+        near: joint values, or a state, to ask about the branch they are on.
+        """
+        from kempe.analyze.mobility import mobility
+
+        return mobility(self, near)
 
     @checked(StateError)
     def singularity(self, q, output=None) -> "Singularity":
@@ -116,7 +127,7 @@ class Model(Kinetics):
         return singularity(self, q, output)
 
     @checked(StateError)
-    def workspace(self, point, start: State | Mapping | None = None, step: float | None = None, *,
+    def workspace(self, point, start: "State | Mapping | None" = None, step: float | None = None, *,
                   hold: Mapping | None = None, mode: str = "all", plane: str | None = None,
                   most: int | None = None) -> "Workspace":  # fmt: skip
         """Where a point of a mechanism with two freedoms can go from `start`, joint limits kept, with singular curves.
@@ -132,7 +143,7 @@ class Model(Kinetics):
         return workspace(self, point, start, step, hold or {}, mode, plane, most)
 
     @overload
-    def inverse_dynamics(self, q: "Motion", *, start: State | None = None, output=0.01, p=None, weights=None,
+    def inverse_dynamics(self, q: "Motion", *, start: "State | None" = None, output=0.01, p=None, weights=None,
                          bounds=None) -> "Trajectory": ...  # fmt: skip
     @overload
     def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray: ...
@@ -164,7 +175,7 @@ class Model(Kinetics):
         return matrices(self, *self._looked_at("denoc", q=q))
 
     @checked(StateError)
-    def synthesize(self, motion: "Motion", *, start: State | None = None, output=0.01,
+    def synthesize(self, motion: "Motion", *, start: "State | None" = None, output=0.01,
                    supports: "Support | Iterable[Support]" = (), support: str = "qp", weights=None, bounds=None,
                    forces: float = 1.0, residual: float | None = None, p=None) -> "Synthesis":  # fmt: skip
         """What a recorded or key-framed motion takes where not all freedoms are actuated, as of a figure that floats:
@@ -200,7 +211,7 @@ class Model(Kinetics):
         return inverse_by_subsystems(self, q, v, a, p)
 
     @checked(StateError)
-    def tune_stiffness(self, error: float, state: State | None = None, duration: float = 1.0, torque=None,
+    def tune_stiffness(self, error: float, state: "State | None" = None, duration: float = 1.0, torque=None,
                        tolerance: float = 1e-9) -> "Tuning":  # fmt: skip
         """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all that
         was tried, to be printed and drawn (paper 5, Figure 6). Of a model compiled with `springs`, whose dampers keep
@@ -216,7 +227,7 @@ class Model(Kinetics):
         return parallel(self)
 
     @checked(StateError)
-    def linearize(self, state: State, tau=None, outputs: Sequence[str] | str | None = None, *,
+    def linearize(self, state: "State", tau=None, outputs: Sequence[str] | str | None = None, *,
                   coordinates: Sequence[str] | None = None, hold: Sequence[str] = (),
                   p=None) -> "Linearization":  # fmt: skip
         """A, B, C, D of small motions about a state under constant efforts tau, with eigenvalues and mode shapes; about
@@ -230,13 +241,13 @@ class Model(Kinetics):
         return linearize(self, state, tau, outputs, coordinates, hold, p)
 
     @checked(StateError)
-    def modes(self, state: State, tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
+    def modes(self, state: "State", tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
         """How it swings about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
         each, those of `linearize`."""
         return self.linearize(state, tau, hold=hold, p=p).modes
 
     @checked(StateError)
-    def equilibrium(self, near: Mapping | State | None = None, tau=None, hold: Mapping | Sequence[str] = (), *,
+    def equilibrium(self, near: "Mapping | State | None" = None, tau=None, hold: Mapping | Sequence[str] = (), *,
                     stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip
         """A closed state at which nothing moves under constant efforts tau, and how stable it is.
 
@@ -257,6 +268,6 @@ class Model(Kinetics):
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {said})"
 
 
-def _again(equations: Equations, source: Mechanism, asked: Formulation | None) -> Model:
+def _again(equations: "Equations", source: "Mechanism", asked: "Formulation | None") -> Model:
     """A model as it was, with nothing compiled."""
     return Model(equations, source, Structures(asked))

@@ -203,9 +203,8 @@ class Trajectory:
         return self.model.pose(self._marker(marker), self.q, p=self.inputs)[1]
 
     def pose(self, body: Marker | Body | str) -> tuple[np.ndarray, np.ndarray]:
-        """Positions (n, 3) and rotations (n, 3, 3) of a body or marker; columns of a rotation are its axes."""
-        rotations, positions = self.model.pose(self._marker(body), self.q, p=self.inputs)
-        return positions, rotations
+        """Rotations (n, 3, 3), whose columns are its axes, and positions (n, 3) of a body or marker."""
+        return self.model.pose(self._marker(body), self.q, p=self.inputs)
 
     def velocity(self, marker: Marker | Body | str) -> np.ndarray:
         """Velocities (n, 3) of a marker's origin, in world axes."""

@@ -1,12 +1,15 @@
 """Joints that are alike: those that stand at the same place in loops made of the same kinds of joints."""
 
+from typing import TYPE_CHECKING
+
 import networkx as nx
 import numpy as np
 
-from kempe.topology.tree import Topology
+if TYPE_CHECKING:
+    from kempe.topology.tree import Topology
 
 
-def alike(topology: Topology) -> list[int]:
+def alike(topology: "Topology") -> list[int]:
     """For every joint of the tree, the first joint of the tree that is like it; itself, where none before it is.
 
     A joint of two loops joins what is like it in either: of a row of four-bars, all uprights' hinges are alike.
@@ -26,7 +29,7 @@ def alike(topology: Topology) -> list[int]:
     return [least[groups[k]] for k in range(len(topology.tree))]
 
 
-def groups(topology: Topology) -> np.ndarray:
+def groups(topology: "Topology") -> np.ndarray:
     """For every velocity of the tree the number of its group: those of joints that are alike, freedom by freedom."""
     found = np.arange(topology.nv)
     for t, first in zip(topology.tree, alike(topology), strict=True):

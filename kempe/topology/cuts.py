@@ -17,16 +17,16 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from kempe.mechanism.joints import Helical
-from kempe.mechanism.mechanism import Joint
 
 if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
     from kempe.topology.tree import Topology
 
 Measure = Callable[["Topology"], tuple[float, ...]]
 ACTING = ("damping", "stiffness", "armature")  # what acts along a freedom unless it is zero; a rest needs a stiffness
 
 
-def stays(joint: Joint, inputs: Collection[str] = ()) -> str | None:
+def stays(joint: "Joint", inputs: Collection[str] = ()) -> str | None:
     """Why a joint must stay in the tree, or None; `inputs` are the paths of parameters that are kept as inputs."""
     coupled = joint.a.body.mechanism.couplings
     kept = [path for quantity in ACTING for path in joint.paths(quantity) if path in inputs]

@@ -12,13 +12,16 @@ joint. What lies before that joint hangs on the ground (`near`), what lies behin
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from kempe.errors import MechanismError
 from kempe.mechanism.joints import Fixed
-from kempe.mechanism.mechanism import Joint
-from kempe.topology.tree import Topology
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.topology.tree import Topology
 
 INSTEAD = "give formulation='partition', which takes any loops"
 
@@ -53,7 +56,7 @@ class Legs:
     legs: tuple[Leg, ...]
 
 
-def legs(topology: Topology) -> Legs:
+def legs(topology: "Topology") -> Legs:
     """The legs of a mechanism; raises where it is built otherwise."""
     if topology.couplings:
         named = ", ".join(each.coupling.name for each in topology.couplings)
@@ -77,7 +80,7 @@ def legs(topology: Topology) -> Legs:
     return Legs(root, tuple(sorted(found, key=lambda leg: leg.driven)))
 
 
-def _leg(topology: Topology, near: tuple[int, ...], far: tuple[int, ...], closing: int | None, last: bool) -> Leg:
+def _leg(topology: "Topology", near: tuple[int, ...], far: tuple[int, ...], closing: int | None, last: bool) -> Leg:
     between = [] if closing is None else [topology.loops[closing].joint]
     joints = [*(topology.tree[k].joint for k in near), *between, *(topology.tree[k].joint for k in far)]
     names = tuple(joint.name for joint in joints)
@@ -96,7 +99,7 @@ def _leg(topology: Topology, near: tuple[int, ...], far: tuple[int, ...], closin
     return Leg(names, near, far, closing, last, driven[0])
 
 
-def _platform(topology: Topology, graph: nx.MultiGraph, ground: int) -> int:
+def _platform(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
     """The group of bodies that all legs end on; raises where there is no such thing."""
     name = topology.mechanism.name
     moving = [node for node in graph if node != ground]
@@ -132,7 +135,7 @@ def _platform(topology: Topology, graph: nx.MultiGraph, ground: int) -> int:
     return _middle(topology, graph, ground)
 
 
-def _middle(topology: Topology, graph: nx.MultiGraph, ground: int) -> int:
+def _middle(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
     """Of a single loop: the ground with one actuated freedom, with two the body in the middle."""
     joints = _around(graph, ground)
     driven = [sum(joint.actuated) for joint, _ in joints]
@@ -149,7 +152,7 @@ def _middle(topology: Topology, graph: nx.MultiGraph, ground: int) -> int:
     return min((abs(sum(freedoms[: k + 1]) - sum(freedoms[k + 1 :])), joints[k][1]) for k in range(first, last))[1]
 
 
-def _around(graph: nx.MultiGraph, ground: int) -> list[tuple[Joint, int]]:
+def _around(graph: nx.MultiGraph, ground: int) -> list[tuple["Joint", int]]:
     """The joints of a single loop in a row, each with the group it leads to."""
     found: list[tuple[Joint, int]] = []
     at, seen = ground, set()
@@ -161,7 +164,7 @@ def _around(graph: nx.MultiGraph, ground: int) -> list[tuple[Joint, int]]:
     return found
 
 
-def _rigid(topology: Topology) -> tuple[nx.MultiGraph, dict]:
+def _rigid(topology: "Topology") -> tuple[nx.MultiGraph, dict]:
     """Groups of bodies that are welded together, joined by the joints that move; and the group of every body."""
     pairs = [(t.parent, t.child, t.joint) for t in topology.tree]
     pairs += [(loop.joint.a.body, loop.joint.b.body, loop.joint) for loop in topology.loops]

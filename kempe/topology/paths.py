@@ -1,7 +1,10 @@
 """Paths of the numbers that a topology adds to those of its mechanism."""
 
-from kempe.mechanism.couplings import Coupling
-from kempe.mechanism.mechanism import Joint
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kempe.mechanism.couplings import Coupling
+    from kempe.mechanism.joint import Joint
 
 
 def lock_paths(at: int) -> tuple[str, str]:
@@ -9,7 +12,7 @@ def lock_paths(at: int) -> tuple[str, str]:
     return f"lock.{at}.on", f"lock.{at}.at"
 
 
-def spring_paths(part: Joint | Coupling) -> tuple[str, str, str]:
+def spring_paths(part: "Joint | Coupling") -> tuple[str, str, str]:
     """Of the numbers of a spring that holds a cut, or a coupling: its stiffness, its damping, and the size that turning
     is by."""
     return tuple(f"{part.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]

@@ -12,17 +12,18 @@ import networkx as nx
 import numpy as np
 
 from kempe.arithmetic.sums import norm, times
-from kempe.mechanism.bodies import Body
 from kempe.mechanism.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
-from kempe.mechanism.mechanism import Joint, Mechanism
 
 if TYPE_CHECKING:
+    from kempe.mechanism.bodies import Body
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
     from kempe.topology.tree import LoopJoint, Topology
 
 CLOSE = 1e-9  # of unit vectors
 
 
-def in_plane(mechanism: Mechanism) -> bool:
+def in_plane(mechanism: "Mechanism") -> bool:
     """Whether all bodies move parallel to one plane, whatever the lengths."""
     first = next((joint for joint in mechanism.joints if joint.type in (Revolute, Planar)), None)
     if first is None:
@@ -58,18 +59,18 @@ def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
     return tuple(out)
 
 
-def _axis(joint: Joint) -> np.ndarray:
+def _axis(joint: "Joint") -> np.ndarray:
     length = norm(joint.axes[0])
     return joint.axes[0] / length if length > 0 else joint.axes[0]  # an axis without direction is for others to refuse
 
 
-def _other(joint: Joint, body: Body, normal: np.ndarray) -> np.ndarray:
+def _other(joint: "Joint", body: "Body", normal: np.ndarray) -> np.ndarray:
     """A normal on one body of a joint, in the axes of the other one."""
     near, far = (joint.a, joint.b) if joint.a.body is body else (joint.b, joint.a)
     return times(far.rotation, times(near.rotation.T, normal))
 
 
-def _agrees(joint: Joint, normals: dict[Body, np.ndarray]) -> bool:
+def _agrees(joint: "Joint", normals: dict["Body", np.ndarray]) -> bool:
     if norm(_other(joint, joint.a.body, normals[joint.a.body]) - normals[joint.b.body]) > CLOSE:
         return False
     if joint.type not in (Revolute, Planar, Prismatic):

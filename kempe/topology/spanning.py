@@ -19,21 +19,25 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from kempe.errors import TopologyError
 from kempe.mechanism.bodies import Body
 from kempe.mechanism.flexible import beam_joint
+from kempe.mechanism.joint import Joint
 from kempe.mechanism.joints import Fixed, Free
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import stays
 from kempe.topology.plane import marked
 from kempe.topology.tree import LoopJoint, Topology, TreeCoupling, TreeJoint, counted
 
+if TYPE_CHECKING:
+    from kempe.mechanism.mechanism import Mechanism
+
 
 def topology(
-    mechanism: Mechanism, cut: Iterable[str] = (), floating: bool = False, inputs: Iterable[str] = ()
+    mechanism: "Mechanism", cut: Iterable[str] = (), floating: bool = False, inputs: Iterable[str] = ()
 ) -> Topology:
     """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops; floating:
     bodies that would hang on nothing without them float; inputs: paths of parameters that are kept as inputs."""
@@ -83,7 +87,7 @@ def topology(
     return replace(found, loops=marked(found)).switched(joint.name for joint in switchable if joint.on)
 
 
-def _couplings(mechanism: Mechanism, tree: tuple[TreeJoint, ...]) -> tuple[TreeCoupling, ...]:
+def _couplings(mechanism: "Mechanism", tree: tuple[TreeJoint, ...]) -> tuple[TreeCoupling, ...]:
     number, found = {t.joint: k for k, t in enumerate(tree)}, []
     for coupling in mechanism.couplings:
         joints = tuple(number[term.joint] for term in coupling.terms)
@@ -93,7 +97,7 @@ def _couplings(mechanism: Mechanism, tree: tuple[TreeJoint, ...]) -> tuple[TreeC
     return tuple(found)
 
 
-def _wanted(mechanism: Mechanism, cut: Iterable[str], inputs: tuple[str, ...]) -> set[Joint]:
+def _wanted(mechanism: "Mechanism", cut: Iterable[str], inputs: tuple[str, ...]) -> set[Joint]:
     named = {joint.name: joint for joint in mechanism.joints}
     found = set()
     for name in (cut,) if isinstance(cut, str) else cut:
@@ -132,7 +136,7 @@ def _body_cut(
     return (*shared, carried), weld
 
 
-def _graph(mechanism: Mechanism) -> nx.MultiGraph:
+def _graph(mechanism: "Mechanism") -> nx.MultiGraph:
     graph = nx.MultiGraph()
     graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
     for joint in mechanism.joints:
@@ -145,7 +149,7 @@ def _graph(mechanism: Mechanism) -> nx.MultiGraph:
 
 
 def _kept(
-    mechanism: Mechanism, graph: nx.MultiGraph, distance: dict[Body, int], wanted: set[Joint], inputs: tuple[str, ...]
+    mechanism: "Mechanism", graph: nx.MultiGraph, distance: dict[Body, int], wanted: set[Joint], inputs: tuple[str, ...]
 ) -> set[Joint]:
     """The joints of the spanning tree of least cost."""
 
@@ -162,7 +166,7 @@ def _kept(
     return kept
 
 
-def _free_joints(mechanism: Mechanism, kept: set[Joint]) -> set[Joint]:
+def _free_joints(mechanism: "Mechanism", kept: set[Joint]) -> set[Joint]:
     """A joint without constraints for every group of bodies that would hang on nothing: on its first body."""
     graph = nx.Graph((joint.a.body, joint.b.body) for joint in kept)
     graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
@@ -176,7 +180,7 @@ def _free_joints(mechanism: Mechanism, kept: set[Joint]) -> set[Joint]:
     return found
 
 
-def _ordered(mechanism: Mechanism, kept: set[Joint]) -> tuple[TreeJoint, ...]:
+def _ordered(mechanism: "Mechanism", kept: set[Joint]) -> tuple[TreeJoint, ...]:
     """Tree joints as they were written down, each as soon as its parent is there."""
     number = {joint: k for k, joint in enumerate(mechanism.joints)}
     number |= {joint: len(number) + k for k, joint in enumerate(sorted(kept - set(number), key=lambda x: x.name))}

@@ -10,15 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kempe.mechanism.bodies import Body
-from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.flexible import BeamJoint
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.topology.cuts import improved, nearly, together, work
 from kempe.topology.paths import lock_paths, spring_paths
 from kempe.topology.subsystems import Subsystems, subsystems
 
 if TYPE_CHECKING:
+    from kempe.mechanism.bodies import Body
+    from kempe.mechanism.couplings import Coupling
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
     from kempe.topology.legs import Legs
 
 
@@ -29,9 +30,9 @@ class TreeJoint:
     share: how much of the child's inertia is on this link; a half where the body was cut in two.
     """
 
-    joint: Joint
-    parent: Body
-    child: Body
+    joint: "Joint"
+    parent: "Body"
+    child: "Body"
     reversed: bool
     q: slice
     v: slice
@@ -43,7 +44,7 @@ class LoopJoint:
     """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself.
     asked: whether the user wanted it. carried: whether it turns in space with a body: its rows keep to its axes."""
 
-    joint: Joint
+    joint: "Joint"
     reason: str
     around: tuple[str, ...]
     asked: bool = False
@@ -54,7 +55,7 @@ class LoopJoint:
 class TreeCoupling:
     """A coupling, and for each of its terms the number of the tree's joint and the places of its freedom in q and v."""
 
-    coupling: Coupling
+    coupling: "Coupling"
     joints: tuple[int, ...]
     q: tuple[int, ...]
     v: tuple[int, ...]
@@ -71,7 +72,7 @@ class Topology:
     named when the tree was chosen: the tree may differ with them.
     """
 
-    mechanism: Mechanism
+    mechanism: "Mechanism"
     tree: tuple[TreeJoint, ...]
     loops: tuple[LoopJoint, ...]
     held: tuple[LoopJoint, ...] = ()
@@ -169,7 +170,7 @@ class Topology:
         return self.tree[-1].v.stop if self.tree else 0
 
     @cached_property
-    def parent_of(self) -> dict[Body, int]:
+    def parent_of(self) -> dict["Body", int]:
         """Number of the tree joint that carries each body; the ground is carried by none, -1."""
         return {self.mechanism.ground: -1} | {t.child: k for k, t in enumerate(self.tree)}
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.mechanism.joints import Cylindrical, Fixed, Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
-from kempe.mechanism.mechanism import Joint
-from kempe.view.poses import Pose
 from kempe.view.shapes import ACCENT, GROUND, JOINT, Shape, along, ball, bar, make
+
+if TYPE_CHECKING:
+    from kempe.mechanism.joint import Joint
+    from kempe.view.poses import Pose
 
 INNER = "#3d444d"  # the inner part of a hinge
 
@@ -22,7 +25,12 @@ class Pin:
 
 
 def joint_shapes(
-    joint: Joint, bodies: tuple[int, int], frames: tuple[Pose, Pose], pin: Pin, slim: float, reach: tuple[float, float]
+    joint: "Joint",
+    bodies: tuple[int, int],
+    frames: tuple["Pose", "Pose"],
+    pin: Pin,
+    slim: float,
+    reach: tuple[float, float],
 ) -> list[Shape]:
     """The glyph of a joint, its parts on the bodies of markers a and b.
 
@@ -61,7 +69,7 @@ def joint_shapes(
     return [part.placed(*frames[0 if part.body == a else 1]) for part in parts]
 
 
-def slides(joint: Joint, pitch: float, q: np.ndarray) -> tuple[float, float]:
+def slides(joint: "Joint", pitch: float, q: np.ndarray) -> tuple[float, float]:
     """How far a joint slides along its axis over rows of its coordinates, with zero in between."""
     column = {Prismatic: 0, Helical: 0, Cylindrical: 1}.get(joint.type)
     if column is None:

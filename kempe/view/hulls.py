@@ -8,17 +8,20 @@ import os
 import warnings
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.errors import FileError, MissingPackage
 from kempe.formats.meshes import Mesh, hull, read_mesh
-from kempe.mechanism.solids import MeshFile
+
+if TYPE_CHECKING:
+    from kempe.mechanism.solids import MeshFile
 
 DIRECTIONS = 64  # and so many corners at most
 
 
-def hull_of(solid: MeshFile) -> Mesh | None:
+def hull_of(solid: "MeshFile") -> Mesh | None:
     """Corners and triangles of what is drawn; nothing, with a warning, where the file cannot be read."""
     path = Path(solid.file)
     return _hull(path, path.stat().st_mtime_ns if os.path.isfile(path) else 0, solid.scale)

@@ -1,12 +1,15 @@
 """Look: from where a mechanism is best seen, whether it moves in a plane, and where the floor is."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.mechanics.layout import Layout
 from kempe.mechanism.joints import Fixed, Planar, Prismatic, Revolute
 from kempe.view.poses import poses
+
+if TYPE_CHECKING:
+    from kempe.mechanics.layout import Layout
 
 PARALLEL = 1e-9
 
@@ -39,7 +42,7 @@ class Look:
         return self.axes.T @ ((self.low + self.high) / 2)
 
 
-def look(model: Layout, cloud: np.ndarray, slim: float) -> Look:
+def look(model: "Layout", cloud: np.ndarray, slim: float) -> Look:
     """Decides by the joints' axes, gravity, and the points (..., 3) that bodies reach."""
     gravity = np.array(model.mechanism.gravity)
     normal = plane_normal(model)
@@ -59,7 +62,7 @@ def look(model: Layout, cloud: np.ndarray, slim: float) -> Look:
     return Look(False, axes[0], axes[1], axes[2], low, high, float(low[1]))
 
 
-def plane_normal(model: Layout) -> np.ndarray | None:
+def plane_normal(model: "Layout") -> np.ndarray | None:
     """The direction that hinges are parallel to and sliders are across, for every joint; None if there is none.
 
     A turn about the normal keeps the normal, so one pose decides for all.

@@ -11,16 +11,18 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kempe.errors import StateError, ViewError
-from kempe.kinetics.kinetics import Kinetics
 from kempe.mechanism.bodies import Body, Marker
 from kempe.view.scene import Arrow, Point, Scene, scene
 from kempe.view.shapes import ACCENT, LOAD, SPRING, triangles
 from kempe.whole import as_path, write_whole
+
+if TYPE_CHECKING:
+    from kempe.kinetics.kinetics import Kinetics
 
 SCRIPTS = ("math.js", "meshes.js", "render.js", "stage.js", "plots.js", "camera.js", "app.js")
 SLOW, FAST = 30.0, 100.0  # frames per second: as many as ROOM bytes hold, between these
@@ -35,7 +37,7 @@ class Run(Protocol):
     how it ended."""
 
     @property
-    def model(self) -> Kinetics: ...  # noqa: D102
+    def model(self) -> "Kinetics": ...  # noqa: D102
     @property
     def t(self) -> np.ndarray: ...  # noqa: D102
     @property
@@ -126,7 +128,7 @@ def listed(points) -> tuple[Marker | Body | str, ...]:
     return (points,) if isinstance(points, (Marker, Body, str)) else tuple(points)
 
 
-def tip(model: Kinetics) -> tuple[Marker, ...]:
+def tip(model: "Kinetics") -> tuple[Marker, ...]:
     """The marker `end` of the last body of the tree that has one and carries no other."""
     carriers = {t.parent for t in model.topology.tree}
     for t in reversed(model.topology.tree):
@@ -168,7 +170,7 @@ def _columns(seen: Scene) -> np.ndarray:
     return np.concatenate([seen.position[:, 1:], q], axis=-1).reshape(len(q), -1)
 
 
-def _panels(model: Kinetics, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> list[dict]:
+def _panels(model: "Kinetics", q: np.ndarray, v: np.ndarray, u: np.ndarray) -> list[dict]:
     """Plots of coordinates, rates, efforts and energies, those of different units apart."""
     joints = [t.joint for t in model.topology.tree]
     v_units = [unit for joint in joints for unit in joint.type.units]

@@ -2,11 +2,14 @@
 
 import itertools
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.view.look import Look
 from kempe.view.shapes import Shape, triangles
+
+if TYPE_CHECKING:
+    from kempe.view.look import Look
 
 ROUND = 28  # sides of what is round
 TURN, RISE = 0.62, 0.36  # radians: where a three-quarter view is seen from
@@ -16,7 +19,7 @@ DISTANCE = 3.0  # of the eye, in sizes of what is seen
 class Sheet:
     """A projection: world points to (x, y) in metres on the sheet, and a depth that grows towards the viewer."""
 
-    def __init__(self, look: Look, turn: float, rise: float):
+    def __init__(self, look: "Look", turn: float, rise: float):
         right, up, front = look.axes
         c, s = np.cos(turn), np.sin(turn)
         side, ahead = c * right - s * front, s * right + c * front

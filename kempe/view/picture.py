@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.errors import ViewError
-from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Body, Marker
 from kempe.view.page import Run, listed, sampled, tip
 from kempe.view.paper import RISE, TURN, Sheet, faces, hull, shaded
@@ -15,6 +15,9 @@ from kempe.view.scene import Scene, scene
 from kempe.view.shapes import LOAD, SPRING, Shape
 from kempe.whole import as_path, write_figure
 
+if TYPE_CHECKING:
+    from kempe.mechanics.state import State
+
 Points = Iterable[Marker | Body | str] | Marker | Body | str
 View = str | tuple[float, float] | None
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -22,7 +25,7 @@ TRACES = ("#b3541e", "#1d6fa5", "#a02860", "#55751f")
 DOTS = 160  # per inch, of PNGs
 
 
-def picture(state: State, path: str | Path, size=(7.0, 5.2), view: View = None, points: Points = ()) -> Path:
+def picture(state: "State", path: str | Path, size=(7.0, 5.2), view: View = None, points: Points = ()) -> Path:
     """Draws a state; the path written.
 
     size: in inches. view: "face", "3d", or two angles (turn, rise) in radians from the view face-on; by default

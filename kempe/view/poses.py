@@ -1,29 +1,32 @@
 """Where all bodies are, for many states at once: one pass along the tree, by the motion of each joint's kind."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
-from kempe.mechanics.layout import Layout
 from kempe.mechanism.bodies import Body, Length
 from kempe.mechanism.flexible import BeamJoint, section_at
-from kempe.mechanism.joints import JointKind
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import symbols, to_sx
+
+if TYPE_CHECKING:
+    from kempe.mechanics.layout import Layout
+    from kempe.mechanism.joints import JointKind
 
 Pose = tuple[np.ndarray, np.ndarray]  # axes (..., 3, 3) as columns, and origin (..., 3)
 Station = tuple[Body, Length | None]  # a section of a beam, or a body's own frame
 
 
-def values(model: Layout, p=None) -> dict[str, float]:
+def values(model: "Layout", p=None) -> dict[str, float]:
     """Of all parameters, those kept as inputs as given; of rows of them, the first."""
     given = model.p if p is None else np.asarray(p, dtype=float)
     named = zip(model.p_names, given[0] if given.ndim == 2 else given, strict=True)
     return {**model.mechanism.parameters, **dict(named)}
 
 
-def poses(model: Layout, q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
+def poses(model: "Layout", q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
     """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0, and after
     the bodies come sections of beams at stations.
 
@@ -34,7 +37,7 @@ def poses(model: Layout, q: np.ndarray, p=None, stations: Sequence[Station] = ()
     found: dict[Body, Pose] = {m.ground: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))}
     motions: dict[JointKind, ca.Function] = {}
 
-    def moved(kind: JointKind, rows: np.ndarray) -> Pose:
+    def moved(kind: "JointKind", rows: np.ndarray) -> Pose:
         if kind not in motions:
             motions[kind] = _motion(kind)
         return _moved(motions[kind], rows)
@@ -74,7 +77,7 @@ def inverted(pose: Pose) -> Pose:
     return back, -(back @ pose[1][..., None])[..., 0]
 
 
-def _motion(kind: JointKind) -> ca.Function:
+def _motion(kind: "JointKind") -> ca.Function:
     """The pose of b in a, over a joint's coordinates, as a column of twelve numbers."""
     q = symbols("q", kind.nq) if kind.nq else np.zeros(0)
     rotation, position = relative_pose(kind.moves(kind.posture(q)))

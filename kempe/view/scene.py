@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kempe.errors import StateError, ViewError
 from kempe.kinds import short
-from kempe.mechanics.layout import Layout
 from kempe.mechanism.bodies import Body, Lump, Marker, Part, Values, resolved
 from kempe.mechanism.flexible import BeamJoint
 from kempe.mechanism.joints import Free
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
 from kempe.mechanism.solids import MeshFile
 from kempe.spatial.moves import relative_pose
 from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
@@ -20,6 +19,11 @@ from kempe.view.links import link_shapes
 from kempe.view.look import Look, look
 from kempe.view.poses import Pose, Station, poses, values
 from kempe.view.shapes import GROUND, PALETTE, Shape, ball, bar, girth, nearest, solid_shapes
+
+if TYPE_CHECKING:
+    from kempe.mechanics.layout import Layout
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 SAMPLES = 60  # poses looked at to find how far a run reaches
 BARS = 12  # that a beam is drawn as
@@ -78,7 +82,7 @@ class Scene:
         return self.look.front if self.look.flat else None
 
 
-def scene(model: Layout, q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
+def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
     """The scene of a model at one q or at rows of them; `points` leave traces; p are parameters kept as inputs."""
     m = model.mechanism
     q = np.atleast_2d(np.asarray(q, dtype=float))
@@ -209,7 +213,7 @@ def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> n
     return np.einsum("nbij,bj->bni", rotation[:, bodies], corners) + position[:, bodies].transpose(1, 0, 2)
 
 
-def _markers_in_use(model: Layout) -> Iterable[Marker]:
+def _markers_in_use(model: "Layout") -> Iterable[Marker]:
     """Those that carry joints or loads; a free joint holds nothing."""
     m = model.mechanism
     for joint in m.joints:
@@ -245,11 +249,11 @@ def _sizes(
     return size, min(max(0.02 * typical, min(0.009 * size, 0.045 * typical)), 0.013 * size)
 
 
-def _frames(joint: Joint, value: Values) -> tuple[Pose, Pose]:
+def _frames(joint: "Joint", value: Values) -> tuple[Pose, Pose]:
     return relative_pose(joint.frame(joint.a, value)), relative_pose(joint.frame(joint.b, value))
 
 
-def _pin(joint: Joint, value: Values, slim: float) -> Pin:
+def _pin(joint: "Joint", value: Values, slim: float) -> Pin:
     """A pin sticks out of the solids it goes through; where that would be too long, it is a collar around them."""
     radius, half = 1.8 * slim, 2.4 * slim
     for marker, (axes, at) in zip((joint.a, joint.b), _frames(joint, value), strict=True):
@@ -269,7 +273,7 @@ def _pin(joint: Joint, value: Values, slim: float) -> Pin:
     return Pin(radius, max(half, 1.3 * radius))
 
 
-def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
+def _marker(m: "Mechanism", point: Marker | Body | str) -> Marker:
     """A marker by itself, by its body, or by a name such as `boom.end`."""
     if isinstance(point, Marker):
         return point
@@ -282,7 +286,7 @@ def _marker(m: Mechanism, point: Marker | Body | str) -> Marker:
     raise ViewError(f"there is no point {point!r} on {m.name!r}; name a body, or one of its markers as body.marker")
 
 
-def _own_marker(model: Layout, marker: Marker) -> Marker:
+def _own_marker(model: "Layout", marker: Marker) -> Marker:
     """A marker on the model's own body, found by name, since a model has a copy of the mechanism."""
     named = {body.name: body for body in (model.mechanism.ground, *model.mechanism.bodies)}
     if marker.body.name not in named:
@@ -295,7 +299,7 @@ def _point(name: str, marker: Marker, seats: Seats, value: Values) -> Point:
     return Point(name, seats[marker.body, marker.station], marker.offset(value))
 
 
-def _arrows(model: Layout, seats: Seats, value: Values) -> Iterable[Arrow]:
+def _arrows(model: "Layout", seats: Seats, value: Values) -> Iterable[Arrow]:
     """Efforts of actuated freedoms in the order of `model.u_names`, then loads."""
     column = 0
     for t in model.topology.tree:

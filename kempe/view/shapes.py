@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kempe.formats.meshes import Mesh
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.bodies import Box, Cylinder, Hub, Lump, Part, Plate, PointMass, Rod, Solid, Sphere, tensor_matrix
 from kempe.mechanism.joints import Revolute
 from kempe.mechanism.solids import Ellipsoid, MeshFile
 from kempe.view.hulls import hull_of
+
+if TYPE_CHECKING:
+    from kempe.formats.meshes import Mesh
 
 # The middle tones of these read on white and on near-black alike.
 PALETTE = ("#5b8fc0", "#d19a4a", "#5aa893", "#c5766d", "#9183bd", "#8ba35c", "#6aa9bd", "#c286a5")
@@ -36,7 +39,7 @@ class Shape:
     role: str = "solid"
     name: str = ""
     outline: tuple[tuple[float, float], ...] = ()
-    hull: Mesh | None = None
+    hull: "Mesh | None" = None
 
     def corners(self) -> np.ndarray:
         """Corners of a box around it, in the body's axes (8, 3)."""
@@ -170,7 +173,7 @@ def _within(point, radius: float) -> np.ndarray:
     return point if length <= radius else point * (radius / length)
 
 
-def _in_hull(hull: Mesh, point: np.ndarray) -> np.ndarray:
+def _in_hull(hull: "Mesh", point: np.ndarray) -> np.ndarray:
     """The point itself if it is inside, else about the nearest: towards one corner after the other, as far as helps."""
     corners = hull.corners
     a, b, c = (corners[hull.triangles[:, k]] for k in range(3))

@@ -10,7 +10,7 @@ import numpy as np
 
 import kempe as kp
 from kempe.dynamics.equations import Equations
-from kempe.mechanism.mechanism import Joint
+from kempe.mechanism.joint import Joint
 from kempe.spatial import quaternions
 from kempe.spatial.vectors import skew
 from kempe.topology.spanning import topology

@@ -19,7 +19,8 @@ from kempe.loops.kinematics import settle
 from kempe.mechanics.state import State
 from kempe.mechanism.bodies import Rod
 from kempe.mechanism.couplings import freedom_name
-from kempe.mechanism.mechanism import PER_FREEDOM, Mechanism
+from kempe.mechanism.joint import PER_FREEDOM
+from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import Closed, allowed, mechanisms, random_closed
 from tests.direct import Direct

@@ -229,7 +229,7 @@ def test_points_and_velocities_of_a_pendulum_by_its_formula():
     for asked in (rod.end, "rod.end"):
         np.testing.assert_allclose(run.point(asked), tip, atol=1e-14)
         np.testing.assert_allclose(run.velocity(asked), speed, atol=1e-14)
-    positions, rotations = run.pose("rod")
+    rotations, positions = run.pose("rod")
     np.testing.assert_allclose(positions, np.tile([1.0, 0, 0], (20, 1)), atol=1e-15)
     np.testing.assert_allclose(rotations, Rotation.from_rotvec(angle[:, None] * [0, 0, 1.0]).as_matrix(), atol=1e-14)
     np.testing.assert_allclose(run.energy.kinetic, 4 / 3 / 2 * rate**2, rtol=1e-13)

@@ -5,6 +5,7 @@ Bodies keep their frames, and coordinates are the same in both; bodies stand as 
 """
 
 from collections import Counter
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,17 +16,20 @@ from kempe.formats.mjcf.writing_solids import NO_STUFF, Odd, geoms, inertial, pl
 from kempe.formats.mjcf.writing_tree import Link, grown, unique
 from kempe.formats.poses import Pose
 from kempe.formats.writing import marker_pose, number, numbers, values_of
-from kempe.mechanism.bodies import Body, Marker
-from kempe.mechanism.couplings import Coupling
 from kempe.mechanism.loads import Spring
-from kempe.mechanism.mechanism import Joint, Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.bodies import Body, Marker
+    from kempe.mechanism.couplings import Coupling
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 Tag = ElementTree.Element
 FREEDOMS = 6  # of one body, at most
 BETWEEN = " before joint "  # in names that reading gives to bodies between joints of one body
 
 
-def text(mechanism: Mechanism) -> tuple[str, list[str]]:
+def text(mechanism: "Mechanism") -> tuple[str, list[str]]:
     """A mechanism as the XML of a file, and what could not be said."""
     return _Writer(mechanism).text()
 
@@ -33,7 +37,7 @@ def text(mechanism: Mechanism) -> tuple[str, list[str]]:
 class _Writer:
     """A mechanism with its tree chosen, and the elements of a file."""
 
-    def __init__(self, mechanism: Mechanism):
+    def __init__(self, mechanism: "Mechanism"):
         self.mechanism = mechanism
         self.values = values_of(mechanism)
         self.notes: list[str] = []
@@ -133,17 +137,17 @@ class _Writer:
                 found[link.parent] = below
         return set(found)
 
-    def _contents(self, element: Tag, body: Body) -> None:
+    def _contents(self, element: Tag, body: "Body") -> None:
         for said in geoms(body, self.names[body], self.values, self.odd):
             _add(element, "geom", **said)
         for name, pose in self.sites[body].items():
             _add(element, "site", name=name, **place(pose))
 
-    def _markers(self, body: Body) -> dict[str, Pose]:
+    def _markers(self, body: "Body") -> dict[str, Pose]:
         named = {name: marker for name, marker in body.markers.items() if name != "origin"}
         return {f"{self.names[body]}.{name}": marker_pose(marker, self.values) for name, marker in named.items()}
 
-    def _site(self, body: Body, pose: Pose, wanted: str) -> str:
+    def _site(self, body: "Body", pose: Pose, wanted: str) -> str:
         """The name of a site at a pose, which is made unless there is one."""
         for name, there in self.sites[body].items():
             if np.array_equal(there.position, pose.position) and np.array_equal(there.rotation, pose.rotation):
@@ -154,7 +158,7 @@ class _Writer:
 
     # ---- what holds bodies and joints together ---------------------------------------------------------
 
-    def _closure(self, section: Tag, joint: Joint) -> None:
+    def _closure(self, section: Tag, joint: "Joint") -> None:
         """A weld, one point that two sites share, or two points along the axis of a hinge."""
         active = {} if joint.on else {"active": "false"}
         if joint.switchable:
@@ -167,7 +171,7 @@ class _Writer:
             ends = self._sites((joint.a, joint.b), f"{joint.name} axis", along)
             _add(section, "connect", **ends, **active)
 
-    def _sites(self, markers: tuple[Marker, Marker], wanted: str, shift=(0.0, 0.0, 0.0)) -> dict[str, str]:
+    def _sites(self, markers: tuple["Marker", "Marker"], wanted: str, shift=(0.0, 0.0, 0.0)) -> dict[str, str]:
         """Sites at two markers, or shifted from them in their axes."""
         poses = (marker_pose(marker, self.values) for marker in markers)
         shifted = [Pose(at.rotation, at.position + at.rotation @ np.array(shift)) for at in poses]
@@ -192,7 +196,7 @@ class _Writer:
                 name = unique(f"{link.joint.name} pitch", self.taken)
                 _add(section, "joint", name=name, joint1=slide.name, joint2=angle.name, polycoef=_line(0.0, pitch))
 
-    def _coupling(self, each: Coupling, section: Tag, tendons: Tag) -> None:
+    def _coupling(self, each: "Coupling", section: Tag, tendons: Tag) -> None:
         """y = c0 + c1 x, from where both are drawn; where there are more than two coordinates, their sum is the length
         of a tendon."""
         terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items()]

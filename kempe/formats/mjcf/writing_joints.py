@@ -9,7 +9,7 @@ from kempe.formats.mjcf.writing_tree import Link, unique
 from kempe.formats.poses import Pose
 from kempe.formats.writing import number, numbers
 from kempe.mechanism.axes import alignment
-from kempe.mechanism.mechanism import Joint
+from kempe.mechanism.joint import Joint
 
 # Type, what is put behind the joint's name, canonical axis, freedoms: in the order in which they act from a to b.
 STEPS = {

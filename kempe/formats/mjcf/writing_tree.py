@@ -13,14 +13,18 @@ Should. As Kempe's own tree: few equations, and short chains.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from kempe.errors import MechanismError
 from kempe.formats.writing import hanging, needs_coordinate
 from kempe.formats.xml import DEEPEST
-from kempe.mechanism.bodies import Body, Marker
-from kempe.mechanism.mechanism import Joint, Mechanism
+
+if TYPE_CHECKING:
+    from kempe.mechanism.bodies import Body, Marker
+    from kempe.mechanism.joint import Joint
+    from kempe.mechanism.mechanism import Mechanism
 
 CLOSES = ("revolute", "spherical", "fixed")
 ELEMENTS_AROUND = 3  # the file, <worldbody>, and what is in the innermost body
@@ -31,8 +35,8 @@ class Link:
     """A body of the file: one of the mechanism, or a piece of one, and the joint that carries it on another."""
 
     name: str
-    body: Body
-    joint: Joint
+    body: "Body"
+    joint: "Joint"
     parent: "Link | None"  # None on the world
 
     @property
@@ -41,7 +45,7 @@ class Link:
         return self.joint.a.body is self.body
 
     @property
-    def markers(self) -> tuple[Marker, Marker]:
+    def markers(self) -> tuple["Marker", "Marker"]:
         """Of the joint, on the parent and on this body."""
         return (self.joint.b, self.joint.a) if self.turned else (self.joint.a, self.joint.b)
 
@@ -60,12 +64,12 @@ class Tree:
     the two links of a body."""
 
     links: tuple[Link, ...]
-    pieces: Counter[Body]
-    closing: tuple[Joint, ...]
+    pieces: Counter["Body"]
+    closing: tuple["Joint", ...]
     welds: tuple[tuple[Link, Link], ...]
 
 
-def grown(mechanism: Mechanism, coupled: set[str], taken: set[str], notes: list[str]) -> Tree:
+def grown(mechanism: "Mechanism", coupled: set[str], taken: set[str], notes: list[str]) -> Tree:
     """The tree; coupled: names of joints that are; taken: names that no link may have, to which theirs are added."""
     floats = [at.joint for at in mechanism.topology().tree if at.joint not in set(mechanism.joints)]
     carried = hanging(mechanism, _sorted(mechanism, [*mechanism.joints, *floats], coupled))
@@ -117,7 +121,7 @@ def unique(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _name(body: Body, taken: set[str], notes: list[str]) -> str:
+def _name(body: "Body", taken: set[str], notes: list[str]) -> str:
     if body.name != "world":
         return body.name
     name = unique("world body", taken)
@@ -125,20 +129,20 @@ def _name(body: Body, taken: set[str], notes: list[str]) -> str:
     return name
 
 
-def _must_stay(joint: Joint, coupled: set[str]) -> bool:
+def _must_stay(joint: "Joint", coupled: set[str]) -> bool:
     """Whether no equality says it; a free joint, which holds nothing, need not be said."""
     said = joint.type.name in (*CLOSES, "free")
     return not said or needs_coordinate(joint) or joint.name in coupled
 
 
-def _sorted(mechanism: Mechanism, joints: Iterable[Joint], coupled: set[str]) -> list[Joint]:
+def _sorted(mechanism: "Mechanism", joints: Iterable["Joint"], coupled: set[str]) -> list["Joint"]:
     """Joints that are not switched: those that must be in the tree first, then by freedoms and by how near they are."""
     kept = [joint for joint in joints if not joint.switchable]
     graph = nx.Graph((joint.a.body, joint.b.body) for joint in kept)
     graph.add_node(mechanism.ground)
     distance = nx.single_source_shortest_path_length(graph, mechanism.ground)
 
-    def cost(joint: Joint):
+    def cost(joint: "Joint"):
         ends = distance[joint.a.body] + distance[joint.b.body]
         return not _must_stay(joint, coupled), len(joint.type.v_names), ends
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kempe.formats.poses import HERE, Pose
+from kempe.formats.poses import HERE, LIMITLESS, Pose
 from kempe.formats.reading import Names, guarded
 from kempe.formats.sdf.frames import Frame, Frames
 from kempe.formats.sdf.links import number
@@ -30,7 +30,6 @@ KINDS = {
     "fixed": "fixed",
 }
 GEARBOX = "gearbox"
-LIMITLESS = 1e16  # a limit of this size is none
 AXES_OF_MODELS = (1, 4)  # up to this version, axes are in the model's frame
 BALL = "drake:ball_constraint"
 Z = (0.0, 0.0, 1.0)  # the axis of a joint that names none
