@@ -1,6 +1,8 @@
 """Joint: a joint of a mechanism, between two markers."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -11,6 +13,26 @@ from kempe.mechanism.joints import Helical, JointKind
 from kempe.spatial.moves import Moves, shift_of, turns_of
 
 PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
+PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all freedoms, one for each, or by name
+
+
+class Options(TypedDict, total=False):
+    """What every joint takes.
+
+    actuated: True, or the names of driven freedoms. limits: (low, high). damping, stiffness, rest, armature: a number
+    for all freedoms, or one for each. drawn: where the joint stands as the mechanism is drawn, if not at zero; states
+    begin there. switchable: True for a joint that can be switched off and on in a run, "open" for one that is off at
+    the start.
+    """
+
+    actuated: bool | str | Iterable[str]
+    limits: Any
+    damping: PerFreedom
+    stiffness: PerFreedom
+    rest: PerFreedom
+    armature: PerFreedom
+    drawn: PerFreedom
+    switchable: bool | str
 
 
 @dataclass(frozen=True, eq=False)

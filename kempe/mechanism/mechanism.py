@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kempe.kinds import checked
 from kempe.mechanism.bodies import Body, Box, Cylinder, Lump, Marker, Part, Plate, Rod, Solid, Sphere
 from kempe.mechanism.couplings import Coupling, coupling
 from kempe.mechanism.given import driven, limits_of, numbers, per_freedom, switched, tensor_entries
-from kempe.mechanism.joint import Joint
+from kempe.mechanism.joint import Joint, Options, PerFreedom
 from kempe.mechanism.joints import KINDS, Helical, Universal
 from kempe.mechanism.loads import Spring, Wrench
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
 Row = Iterable[float]
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 Numbers = float | Sequence[float]
-PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all, one for each, or by name
-OPTIONS = "actuated, limits, damping, stiffness, rest, armature, drawn, switchable"  # of joints, as users are told
+KNOWN = ", ".join(Options.__annotations__)  # as users are told
 
 
 @checked(MechanismError)
@@ -99,45 +99,40 @@ class Mechanism:
 
     # ---- joints ----------------------------------------------------------------------------------------
 
-    def revolute(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
+    def revolute(self, name: str, a: Marker, b: Marker, axis: Row = Z, **options: Unpack[Options]) -> Joint:
         """A hinge: q turns b relative to a about `axis` (in a's axes). At q = 0 the marker frames coincide.
 
-        Options of every joint: actuated (True, or the names of driven freedoms), limits (low, high), damping,
-        stiffness, rest, armature; for joints of several freedoms a number for all or one for each. drawn: where it
-        stands as the mechanism is drawn, if not at zero: states begin there. Or switchable: True for a joint that can
-        be switched off and on while the mechanism moves, "open" for one that is off at the start.
+        `Options` are those of every joint: actuated, limits, damping, stiffness, rest, armature, drawn, switchable.
         """
         return self.joint("revolute", name, a, b, (axis,), **options)
 
-    def prismatic(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
+    def prismatic(self, name: str, a: Marker, b: Marker, axis: Row = Z, **options: Unpack[Options]) -> Joint:
         """A slider along `axis`."""
         return self.joint("prismatic", name, a, b, (axis,), **options)
 
     def helical(
-        self, name: str, a: Marker, b: Marker, pitch: float, axis: Iterable[float] = (0.0, 0.0, 1.0), **options
+        self, name: str, a: Marker, b: Marker, pitch: float, axis: Row = Z, **options: Unpack[Options]
     ) -> Joint:
         """A screw about `axis`, `pitch` metres per radian."""
         return self.joint("helical", name, a, b, (axis,), pitch=pitch, **options)
 
-    def cylindrical(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
+    def cylindrical(self, name: str, a: Marker, b: Marker, axis: Row = Z, **options: Unpack[Options]) -> Joint:
         """Turns about `axis` and slides along it: [angle, slide]."""
         return self.joint("cylindrical", name, a, b, (axis,), **options)
 
-    def universal(
-        self, name: str, a: Marker, b: Marker, axes: Iterable = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), **options
-    ) -> Joint:
+    def universal(self, name: str, a: Marker, b: Marker, axes: Iterable = (X, Y), **options: Unpack[Options]) -> Joint:
         """Turns about the first axis, which a carries, then about the second, which b carries."""
         return self.joint("universal", name, a, b, tuple(axes), **options)
 
-    def spherical(self, name: str, a: Marker, b: Marker, **options) -> Joint:
+    def spherical(self, name: str, a: Marker, b: Marker, **options: Unpack[Options]) -> Joint:
         """A ball joint: q a quaternion w, x, y, z; v the angular velocity in b's axes."""
         return self.joint("spherical", name, a, b, (), **options)
 
-    def planar(self, name: str, a: Marker, b: Marker, normal: Row = (0.0, 0.0, 1.0), **options) -> Joint:
+    def planar(self, name: str, a: Marker, b: Marker, normal: Row = Z, **options: Unpack[Options]) -> Joint:
         """Slides across `normal` and turns about it: [x, y, angle]."""
         return self.joint("planar", name, a, b, (normal,), **options)
 
-    def free(self, name: str, a: Marker, b: Marker, **options) -> Joint:
+    def free(self, name: str, a: Marker, b: Marker, **options: Unpack[Options]) -> Joint:
         """No constraint: q = [quaternion, position of b in a's axes], v the twist of b in b's axes."""
         return self.joint("free", name, a, b, (), **options)
 
@@ -166,7 +161,7 @@ class Mechanism:
     ) -> Joint:
         """A joint of any kind by its name; the methods above are the usual way."""
         if unknown:
-            raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {OPTIONS}")
+            raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {KNOWN}")
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
         if (KINDS[kind] is Helical) != (pitch is not None):
@@ -202,7 +197,7 @@ class Mechanism:
         mass: Numbers = 1.0,
         radius: float | None = None,
         axis: Iterable[float] | None = None,
-        **options,
+        **options: Unpack[Options],
     ) -> "Strut":
         """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
 
@@ -287,18 +282,27 @@ class Mechanism:
 
         return topology(self)
 
-    def compile(self, formulation: str = "auto", parameters: str | Iterable[str] = (),
-                cut: str | Iterable[str] = (), **springs) -> "Model":  # fmt: skip
+    def compile(
+        self,
+        formulation: str = "auto",
+        parameters: str | Iterable[str] = (),
+        cut: str | Iterable[str] = (),
+        *,
+        stiffness=None,
+        damping=None,
+        damping_ratio=None,
+    ) -> "Model":
         """Equations as native code; `parameters` stay inputs, everything else becomes a constant; `cut` are joints that
         shall close loops, where the choice is not to be left to Kempe.
 
-        springs: for the formulation `springs`, stiffness [N/m] and damping [N s/m] of what holds the cuts, or
-        damping_ratio; numbers, or dicts by joint. There, bodies that hang on nothing without the joints in `cut` float.
+        stiffness [N/m], damping [N s/m] or damping_ratio: of what holds the cuts, for the formulation `springs`;
+        numbers, or dicts by joint. There, bodies that hang on nothing without the joints in `cut` float.
         """
         # By name: what is written down knows nothing of what becomes of it.
         compile_model = import_module("kempe.model.compiling").compile_model
         listed = ((words,) if isinstance(words, str) else tuple(words) for words in (parameters, cut))
-        return compile_model(self, formulation, *listed, **springs)
+        given = {"stiffness": stiffness, "damping": damping, "damping_ratio": damping_ratio}
+        return compile_model(self, formulation, *listed, **{n: x for n, x in given.items() if x is not None})
 
     def mobility(self, near: Mapping | None = None) -> "Mobility":
         """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.

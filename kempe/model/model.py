@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from math import inf
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from kempe.results.synthesis import Synthesis
     from kempe.results.trajectory import Trajectory
     from kempe.simulate.batch import Batch
+    from kempe.simulate.events import Event
     from kempe.simulate.stepper import Stepper
+    from kempe.simulate.stops import Stops
+    from kempe.simulate.switches import Switch
     from kempe.simulate.tuning import Tuning
     from kempe.topology.subsystems import Subsystems
 
@@ -62,29 +66,64 @@ class Model(Kinetics):
     # ---- motion ----------------------------------------------------------------------------------------
 
     @checked(StateError)
-    def simulate(self, state: "State | Mapping | None" = None, duration: float = 10.0, torque=None,
-                 tolerance: float = 1e-8, output=0.01, method: str = "auto", singular: str = "stop",
-                 **options) -> "Trajectory":  # fmt: skip
+    def simulate(
+        self,
+        state: "State | Mapping | None" = None,
+        duration: float = 10.0,
+        torque=None,
+        tolerance: float = 1e-8,
+        output: "float | Iterable[float] | None" = 0.01,
+        method: str = "auto",
+        singular: str = "stop",
+        *,
+        step: float | None = None,
+        events: "Event | Iterable[Event]" = (),
+        limits: "str | Stops" = "stops",
+        longest: float = inf,
+        start: float = 0.0,
+        p=None,
+        progress: bool | None = None,
+        stabilize: str | None = "project",
+        switches: "Switch | Iterable[Switch]" = (),
+        masked: bool | None = None,
+    ) -> "Trajectory":
         """A run from a state, as a `Trajectory`; `docs/simulation.md` has it all.
 
         torque: None, numbers (nu, or a dict by joint), a `kp.Table` over time, a law (`kp.Law`, `kp.computed_torque`,
             ..), a `kp.Sampled` controller, or a Python function of (t, q, v).
         tolerance: of the error in a step, absolute and relative. output: spacing [s], times, or None for every step.
-        method: auto (dop853, and radau where that turns out stiff), dop853, dopri5, radau; rk4 or euler with step=.
+        method: auto (dop853, and radau where that turns out stiff), dop853, dopri5, radau; rk4 or euler with `step`.
         singular: "stop", or "cross" to hold the step there.
-        options: step, events, switches (`kp.Switch`: joints that go on and off), limits ("stops", "locks", "events",
-            "ignore", `kp.Stops`), longest, start, p, progress, stabilize, masked (one program for all structures).
+        events, switches: what to look for; joints that go on and off. limits: "stops", "locks", "events", "ignore", or
+            `kp.Stops`. longest: step [s]. start: time of the first row [s]. p: parameters kept as inputs. progress: a
+            bar or none. stabilize: "project", "baumgarte" or None. masked: one program for all structures.
         """
         from kempe.simulate.run import simulate
 
+        options = {"step": step, "events": events, "limits": limits, "longest": longest, "start": start, "p": p}
+        options |= {"progress": progress, "stabilize": stabilize, "switches": switches, "masked": masked}
         return simulate(self, state, duration, torque, tolerance, output, method, singular, **options)
 
     @checked(StateError)
-    def stepper(self, state: "State | Sequence[State] | None", dt: float, **options) -> "Stepper":
-        """Fixed steps one at a time, of one mechanism or many: `sim.step(tau)`. Options: method, substeps, batch,
-        torque (a law), limits, p."""
+    def stepper(
+        self,
+        state: "State | Sequence[State] | None",
+        dt: float,
+        *,
+        method: str = "rk4",
+        substeps: int = 1,
+        batch: int | None = None,
+        torque=None,
+        limits: "str | Stops" = "stops",
+        p=None,
+    ) -> "Stepper":
+        """Fixed steps of dt [s] one at a time, of one mechanism or many: `sim.step(tau)`.
+
+        method: rk4 or euler, in so many substeps. batch: how many mechanisms. torque: a law, in place of efforts.
+        """
         from kempe.simulate.stepper import Stepper
 
+        options = {"method": method, "substeps": substeps, "batch": batch, "torque": torque, "limits": limits, "p": p}
         return Stepper(self, state, dt, **options)
 
     @checked(StateError)
