@@ -147,6 +147,12 @@ MORE = {  # words for classes whose names alone do not tell a user what to give
     "State": "a state, as model.state() or model.assemble() makes it",
     "Motion": "a motion, such as kp.motions.cycloidal({'A': (0, 1)}, duration=2)",
     "Model": "a model, as m.compile() makes it",
+    "Mechanism": "a mechanism, kp.Mechanism(name)",
+    "Equations": "equations, such as model.equations",
+    "Structures": "structures, such as model.structures",
+    "Event": "an event, kp.Event(name, expression)",
+    "Switch": "a switch, kp.Switch(when, joints)",
+    "Stops": "kp.Stops(..)",
     "Solid": "a solid, such as kp.Rod(0.2, 1.5)",
     "Body": "a body, such as m.rod() makes it",
     "Support": "a support, kp.Support(points)",
@@ -217,8 +223,10 @@ def _watched(function: Callable, error: type[Exception], where: str) -> Any:
         nonlocal learned
         found = []
         for place, p in enumerate(inspect.signature(function).parameters.values()):
-            kind = None if p.annotation is p.empty else kind_of(p.annotation, function.__globals__)
-            if kind is None or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            if p.annotation is p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                continue
+            kind = kind_of(p.annotation, function.__globals__)
+            if kind is None:
                 continue
             kinds[p.name] = Kind(kind.words, lambda x, k=kind, default=p.default: x is default or k.takes(x))
             sure[p.name] = {t for t, example in SURE.items() if kind.takes(example)}

@@ -87,7 +87,7 @@ def _column(x, count: int) -> list:
     return list(x)
 
 
-def _link(arm: Mechanism, number: int, row: dict[str, float]) -> Body:
+def _link(arm: "Mechanism", number: int, row: dict[str, float]) -> Body:
     name, a, b, mass = f"link{number}", row["a"], row["b"], row["mass"]
     total = abs(a) + abs(b)
     link = arm.solid(name)
