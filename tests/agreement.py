@@ -7,6 +7,7 @@ the numbers of today, to what it promises.
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from kempe.model.model import Model
 from kempe.topology.legs import legs
 
 PAGE = Path(__file__).parent.parent / "docs" / "agreement.md"
-BOUND = 1e-9  # largest difference, beside the largest acceleration
+BOUND = 1e-9  # largest difference, beside the largest acceleration or 1
 STATES = 2  # random ones of each mechanism
 FIT = 0.02  # of generalized coordinates, at least: states nearly singular tell about rounding alone
 TREES: dict[str, Formulation] = {kind.name: kind() for kind in (Udu, Cholesky)}
@@ -34,15 +35,21 @@ CLOSED: dict[str, Formulation] = {
 COLUMNS = (*TREES, *CLOSED)
 
 
-INTRODUCTION = """# Formulations beside each other
+INTRODUCTION = """# Agreement between formulations
 
-Accelerations by every formulation on every mechanism of the gallery, at random closed states that move under random
-efforts: the largest difference from a dense solve of `[M -J^T; J 0] [vdot; lam] = [tau - h; gamma]` in NumPy, beside
-the largest acceleration. Joints that can be [switched](switching.md) are as at the start. Empty where a formulation is
-for other mechanisms: `udu` and `cholesky` are for trees, `denoc` for platforms on legs, with as many actuators as
-freedoms. [`springs`](springs.md) is not here: it has springs in the place of equations, and agrees in the limit.
+This page compares the accelerations that each formulation gives on every mechanism of the gallery,
+at random closed states with random velocities and efforts. Each entry is the largest difference
+from a dense NumPy solve of `[M -J^T; J 0] [vdot; lam] = [tau - h; gamma]`, relative to the largest
+acceleration where that is above 1 rad/s² or m/s², else absolute.
 
-`python -m tests.agreement` makes this page; the tests hold every entry, as it is worked out then, to 1e-9.
+- Joints that can be [switched](switching.md) are as at the start.
+- A cell is empty where a formulation does not apply: `udu` and `cholesky` are for trees, `denoc`
+  for platforms on legs with as many actuators as degrees of freedom.
+- [`springs`](springs.md) is not listed: it replaces the loop equations by springs, and agrees only
+  in the limit.
+
+`python -m tests.agreement` writes this page; the tests recompute every entry and require it to be
+below 1e-9.
 """
 
 
@@ -110,7 +117,7 @@ def applies(model: Model, column: str) -> bool:
 
 
 def row(name: str) -> dict[str, float]:
-    """By formulation, the largest difference from the dense solve, beside the largest acceleration."""
+    """By formulation, the largest difference from the dense solve, beside the largest acceleration or 1."""
     model, found = compiled(name), {}
     for q, v, tau in states(model):
         wanted = dense(model, q, v, tau)
@@ -131,10 +138,9 @@ def page() -> str:
     for name in ENTRIES:
         found = row(name)
         lines.append(f"| {name} | {' | '.join(f'{found[c]:.0e}' if c in found else '' for c in COLUMNS)} |")
-    named = [
-        f"`{kind.name}`: {kind.summary}" for kind in (Udu, Cholesky, Partition, Augmented, Slm, Sslm, Denoc, Masked)
-    ]
-    return "\n".join([*lines, "", *(f"- {words}" for words in named), ""])
+    kinds = (Udu, Cholesky, Partition, Augmented, Slm, Sslm, Denoc, Masked)
+    named = [fill(f"- `{kind.name}`: {kind.summary}", 100, subsequent_indent="  ") for kind in kinds]
+    return "\n".join([*lines, "", *named, ""])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kempe.view.poses import Pose
 
 INNER = "#3d444d"  # the inner part of a hinge
+SLIDING = (Prismatic, Cylindrical)
+Bar = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,12 @@ def joint_shapes(
     pin: Pin,
     slim: float,
     reach: tuple[float, float],
+    solids: Sequence[Shape],
 ) -> list[Shape]:
     """The glyph of a joint, its parts on the bodies of markers a and b.
 
-    slim: the radius of rails. reach: from where to where the joint slides along its axis, if it does.
+    slim: the radius of rails. reach: from where to where the joint slides along its axis, if it does. solids: what
+    there is on the bodies; where a bar of the one slides in a bar of the other, these are the rail.
     """
     a, b = bodies
     size, length = pin.radius, 2 * pin.half
@@ -49,8 +53,13 @@ def joint_shapes(
         return make("box", body, (0, 0, 0), (x, x, z), color, **more)
 
     def rail(radius: float) -> Shape:
-        return bar(a, (0, 0, reach[0] - pin.half - slim), (0, 0, reach[1] + pin.half + slim), radius, JOINT, **more)
+        low, high = min(0.0, reach[0]) - pin.half - slim, max(0.0, reach[1]) + pin.half + slim
+        return bar(a, (0, 0, low), (0, 0, high), radius, JOINT, **more)
 
+    if joint.type in SLIDING and (found := _mouth(_bars(solids, a, frames[0]), _bars(solids, b, frames[1]), reach)):
+        side, z, radius = found
+        collar = make("cylinder", bodies[side], (0, 0, z), (2 * radius, 2 * radius, radius), color, **more)
+        return [collar.placed(*frames[side])]
     parts = {
         Revolute: lambda: [drum(a, size, length), drum(a, 0.5 * size, length + 0.4 * size, INNER)],
         Helical: lambda: [drum(b, size, length), rail(slim), drum(b, 1.4 * size, 0.7 * size)],
@@ -69,13 +78,29 @@ def joint_shapes(
     return [part.placed(*frames[0 if part.body == a else 1]) for part in parts]
 
 
-def slides(joint: "Joint", pitch: float, q: np.ndarray) -> tuple[float, float]:
-    """How far a joint slides along its axis over rows of its coordinates, with zero in between."""
-    column = {Prismatic: 0, Helical: 0, Cylindrical: 1}.get(joint.type)
-    if column is None:
-        return 0.0, 0.0
-    path = q[:, column] * (pitch if joint.type is Helical else 1.0)
-    return min(0.0, float(path.min())), max(0.0, float(path.max()))
+def _bars(solids: Sequence[Shape], body: int, frame: "Pose") -> list[Bar]:
+    """Of round bars on a body along the z-axis of a frame on it: from where to where they go, and their radius."""
+    turn, at = frame
+    found = []
+    for shape in solids:
+        if shape.body == body and shape.mesh == "cylinder":
+            axis, middle = turn.T @ shape.rotation[:, 2], turn.T @ (shape.position - at)
+            half, radius = shape.scale[2] / 2, shape.scale[0] / 2
+            if np.linalg.norm(axis[:2]) * half < 0.1 * radius and np.linalg.norm(middle[:2]) < 0.1 * radius:
+                found.append((middle[2] - half, middle[2] + half, radius))
+    return found
+
+
+def _mouth(a: list[Bar], b: list[Bar], reach: tuple[float, float]) -> tuple[int, float, float] | None:
+    """Where a bar of one body comes out of a thicker one of the other, if it is never all out: the body that the
+    thicker one is on (0, 1), where along its frame's axis that ends, and the radius of a collar there."""
+    for low, high, radius in a:
+        for start, end, other in b:
+            if radius != other and start + reach[1] < high and low < end + reach[0]:
+                up = start + end + sum(reach) > low + high  # b is farther on along the axis
+                collar = 1.2 * min(max(radius, other), 1.7 * min(radius, other))
+                return (0, high if up else low, collar) if radius > other else (1, start if up else end, collar)
+    return None
 
 
 # Along which canonical axis each freedom's effort acts, and whether body a or body b carries that axis.

@@ -17,7 +17,10 @@ DISTANCE = 3.0  # of the eye, in sizes of what is seen
 
 
 class Sheet:
-    """A projection: world points to (x, y) in metres on the sheet, and a depth that grows towards the viewer."""
+    """A projection: world points to (x, y) in metres on the sheet, and a depth that grows towards the viewer.
+
+    Depth is in metres about the middle of what is seen; over a flat face it changes evenly along the sheet.
+    """
 
     def __init__(self, look: "Look", turn: float, rise: float):
         right, up, front = look.axes
@@ -36,7 +39,7 @@ class Sheet:
             return seen[..., :2], seen[..., 2]
         seen = (points - self.center) @ self.axes.T
         nearer = self.distance / (self.distance - seen[..., 2])
-        return seen[..., :2] * nearer[..., None], seen[..., 2]
+        return seen[..., :2] * nearer[..., None], seen[..., 2] * nearer
 
 
 def hull(points: np.ndarray) -> np.ndarray:
@@ -61,19 +64,17 @@ def _left(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
 def faces(shape: Shape) -> list[np.ndarray]:
     """A shape's polygons in its body's axes, in stacks (polygons, corners, 3) by their number of corners.
 
-    They go round counter-clockwise, seen from outside, and are small enough to be sorted by depth.
+    They are convex, and go round counter-clockwise, seen from outside.
     """
-    across = max(float(shape.scale[:2].max()), 1e-12)
-    pieces = int(np.clip(np.ceil(shape.scale[2] / across / 2), 1, 24)) if shape.mesh == "cylinder" else 1
     if shape.hull is not None:
         unit = [shape.hull.corners[shape.hull.triangles]]
     else:
-        unit = _plate(shape.outline) if shape.mesh == "plate" else _unit(shape.mesh, pieces)
+        unit = _plate(shape.outline) if shape.mesh == "plate" else _unit(shape.mesh)
     return [(stack * shape.scale) @ shape.rotation.T + shape.position for stack in unit]
 
 
 @cache
-def _unit(mesh: str, pieces: int) -> list[np.ndarray]:
+def _unit(mesh: str) -> list[np.ndarray]:
     angles = 2 * np.pi * np.arange(ROUND + 1) / ROUND
     ring = np.column_stack([np.cos(angles), np.sin(angles)]) / 2
     if mesh == "box":
@@ -82,9 +83,8 @@ def _unit(mesh: str, pieces: int) -> list[np.ndarray]:
         bands = np.pi * np.arange(ROUND // 2 + 1) / (ROUND // 2)
         levels = [np.column_stack([ring * np.sin(b), np.full(len(ring), np.cos(b) / 2)]) for b in bands]
         return [_bands(levels[::-1])]
-    shrink = (lambda z: 0.5 - z) if mesh == "cone" else (lambda z: 1.0)
-    heights = np.linspace(-0.5, 0.5, pieces + 1)
-    levels = [np.column_stack([ring * shrink(z), np.full(len(ring), z)]) for z in heights]
+    levels = [np.column_stack([ring, np.full(len(ring), -0.5)])]
+    levels += [np.column_stack([ring * (mesh != "cone"), np.full(len(ring), 0.5)])]
     ends = [levels[0][:-1][::-1]] + ([] if mesh == "cone" else [levels[-1][:-1]])
     return [_bands(levels), np.array(ends)]
 

@@ -11,6 +11,7 @@ from kempe.mechanism.bodies import Body, Marker
 from kempe.view.page import Run, listed, sampled, tip
 from kempe.view.paper import RISE, TURN, Sheet, faces, hull, shaded
 from kempe.view.poses import poses
+from kempe.view.raster import Raster
 from kempe.view.scene import Scene, scene
 from kempe.view.shapes import LOAD, SPRING, Shape
 from kempe.whole import as_path, write_figure
@@ -22,7 +23,7 @@ Points = Iterable[Marker | Body | str] | Marker | Body | str
 View = str | tuple[float, float] | None
 SUFFIXES = (".png", ".svg", ".pdf")
 TRACES = ("#b3541e", "#1d6fa5", "#a02860", "#55751f")
-DOTS = 160  # per inch, of PNGs
+DOTS, FINE = 160, 2  # per inch, of PNGs; and how many samples to a dot
 
 
 def picture(state: "State", path: str | Path, size=(7.0, 5.2), view: View = None, points: Points = ()) -> Path:
@@ -32,7 +33,7 @@ def picture(state: "State", path: str | Path, size=(7.0, 5.2), view: View = None
     mechanisms that move in a plane are seen face-on. points: markers that are marked, with their names.
     """
     seen = scene(state.model, state.q, listed(points))
-    canvas = _Canvas(seen, path, size, view)
+    canvas = _Canvas(seen, path, size, view, [0])
     canvas.ground()
     canvas.pose(0)
     for k, point in enumerate(seen.traces):
@@ -49,27 +50,32 @@ def strip(run: Run, path: str | Path, count: int = 8, size=(7.0, 5.2), view: Vie
         raise ViewError(f"a strip takes at least one pose, not {count}")
     t, q, _, _ = sampled(run)
     seen = scene(run.model, q, listed(points) or tip(run.model), run.p)
-    canvas = _Canvas(seen, path, size, view)
-    canvas.ground()
     moments = np.linspace(t[0], t[-1], count) if count > 1 else t[-1:]
     frames = [int(np.abs(t - moment).argmin()) for moment in moments]
+    canvas = _Canvas(seen, path, size, view, frames)
+    canvas.ground()
     for k, frame in enumerate(frames[:-1]):
         canvas.pose(frame, 0.12 + 0.33 * k / max(1, count - 1))
     path_of = seen.rotation, seen.position
     if seen.traces and len(t) > 1 and len(t) == len(run.t):  # rows all finite: paths may be finer than they are
         fine = run.resample(np.linspace(t[0], t[-1], int(np.clip(6 * len(t), 600, 12_000)))).q
         path_of = poses(run.model, fine, run.p, seen.stations)
-    for k, point in enumerate(seen.traces):
-        canvas.trace(point.name, point.along(*path_of), TRACES[k % len(TRACES)])
+    behind = canvas.next()
     canvas.pose(frames[-1])
+    for k, point in enumerate(seen.traces):
+        canvas.trace(point.name, point.along(*path_of), TRACES[k % len(TRACES)], behind)
     every = f"a pose every {(t[-1] - t[0]) / (count - 1):.3g} s, the last " if count > 1 and len(t) > 1 else ""
     return canvas.write(f"{seen.name}, {every}at {t[-1]:.4g} s")
 
 
 class _Canvas:
-    """One figure, and the projection onto it; what is drawn later covers what was drawn before."""
+    """One figure, and the projection onto it; what is drawn later covers what was drawn before.
 
-    def __init__(self, seen: Scene, path: str | Path, size, view: View):
+    Face-on, bodies are silhouettes; else they are filled into a raster, where within a pose, and before the ground,
+    the nearest faces are seen. Face-on the raster is not shown: it tells what is nearer than a path.
+    """
+
+    def __init__(self, seen: Scene, path: str | Path, size, view: View, frames: list[int]):
         from matplotlib.figure import Figure
 
         self.path = as_path(path)
@@ -82,15 +88,22 @@ class _Canvas:
         self.order = 0
         self.reach = float(np.linalg.norm(seen.look.high - seen.look.low)) or 1.0
         self.extent: list[np.ndarray] = []
+        boxes = [self._world(shape.corners(), shape, frame) for shape in seen.shapes for frame in frames]
+        corners, _ = self.sheet.put(np.concatenate([*boxes, seen.look.center[None]]))
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        self.raster = Raster(low, high, max(*((high - low) / size), seen.slim / 100) / (FINE * DOTS))
+        self.empty = self.raster.depth
 
     def ground(self) -> None:
         """The floor's grid where there is depth, and the ground's shapes."""
         if not self.sheet.face_on:
             self._floor()
         self._shapes([shape for shape in self.seen.shapes if shape.role == "ground" or not shape.body], 0, 1.0)
+        self.empty = self.raster.depth.copy()
 
     def pose(self, frame: int, share: float = 1.0) -> None:
         """All bodies at a frame; a share below 1 makes a ghost, without joints."""
+        self.raster.depth = self.empty.copy()
         roles = ("solid", "link", "joint") if share == 1 else ("solid", "link")
         self._shapes([s for s in self.seen.shapes if s.role in roles and (s.body or s.role == "joint")], frame, share)
         if share < 1:
@@ -105,21 +118,30 @@ class _Canvas:
             push = pose[0][0, arrow.carrier] @ arrow.vector * (0.25 * self.seen.size / largest)
             self._arrow(start, start + push)
 
-    def trace(self, name: str, places: np.ndarray, color: str) -> None:
-        """A path with its name."""
-        at, _ = self.sheet.put(places)
+    def trace(self, name: str, places: np.ndarray, color: str, behind: int) -> None:
+        """A path with its name, in front of the last pose where it is; `behind`: an order before that pose's."""
+        at, depth = self.sheet.put(places)
         self.extent.append(at)
-        self.axes.plot(*at.T, color=color, lw=1.0, label=f"path of {name}", zorder=self._next())
+        shown = self._ahead(at, depth)
+        if self.sheet.face_on:  # what is over the pose; the rest is drawn before it, and its rims cover that
+            shown &= np.isfinite(self.raster.over(at))
+        for mask, order in ((shown, self.next()), (~shown & self.sheet.face_on, behind)):
+            self.axes.plot(*np.where(mask, at.T, np.nan), color=color, lw=1.0, zorder=order)
+        self.axes.plot([], [], color=color, lw=1.0, label=f"path of {name}")
 
     def named(self, name: str, place: np.ndarray, color: str) -> None:
         """A dot with its name."""
         at, _ = self.sheet.put(place)
-        self.axes.plot(*at, "o", color=color, ms=5, mec="white", mew=0.8, label=name, zorder=self._next())
+        self.axes.plot(*at, "o", color=color, ms=5, mec="white", mew=0.8, label=name, zorder=self.next())
 
     def write(self, title: str) -> Path:
         """Puts labels on, and writes the file."""
         axes = self.axes
         axes.set_title(_plain(title), fontsize=11)
+        if not self.sheet.face_on:
+            smooth = "hanning" if self.path.suffix.lower() == ".png" else "none"  # others keep all samples
+            kept = {"origin": "lower", "extent": self.raster.extent, "interpolation": smooth}
+            axes.imshow(self.raster.image, zorder=0.5, **kept)
         axes.set_aspect("equal")
         corners = np.concatenate(self.extent) if self.extent else np.zeros((1, 2))
         low, high = corners.min(axis=0), corners.max(axis=0)
@@ -141,13 +163,18 @@ class _Canvas:
             self.figure.legend(fontsize=8, loc="outside lower center", frameon=False, ncols=4)
         return write_figure(self.figure, self.path, dpi=DOTS, bbox_inches="tight", pad_inches=0.15)
 
+    def next(self) -> int:
+        """An order before everything that is drawn later."""
+        self.order += 1
+        return self.order
+
     # ---- shapes ----------------------------------------------------------------------------------------
 
     def _shapes(self, shapes: list[Shape], frame: int, share: float) -> None:
         if self.sheet.face_on:
             self._outlines(shapes, frame, share)
-        else:
-            self._painted(shapes, frame, share)
+        if share == 1 or not self.sheet.face_on:
+            self._filled(shapes, frame, share)
 
     def _outlines(self, shapes: list[Shape], frame: int, share: float) -> None:
         """Each body, and each joint, as a silhouette with a rim, the farthest first."""
@@ -176,19 +203,20 @@ class _Canvas:
             self._fill(outlines, [rim] * len(outlines), rim, 1.8)
             self._fill(outlines, [color for _, _, color in ordered], None, 0.0)
 
-    def _painted(self, shapes: list[Shape], frame: int, share: float) -> None:
-        """All faces, shaded, the farthest first."""
-        found = []
+    def _filled(self, shapes: list[Shape], frame: int, share: float) -> None:
+        """All faces, shaded, into the raster."""
         for shape in shapes:
             color = _faded(shape.color, share)
             for stack in faces(shape):
                 world = self._world(stack, shape, frame)
                 seen, tones = shaded(world, color, self.sheet)
                 at, depth = self.sheet.put(world[seen])
-                found += zip(depth.mean(axis=1), at, tones, strict=True)
-        found.sort(key=lambda entry: entry[0])
-        self.extent += [at for _, at, _ in found]
-        self._fill([at for _, at, _ in found], [tone for _, _, tone in found], "face", 0.4)
+                self.raster.fill(at, depth, tones)
+                self.extent.append(at.reshape(-1, 2))
+
+    def _ahead(self, at: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        """Which points of a line nothing hides; a line on a surface is in front of it."""
+        return depth + self.seen.slim / 2 > self.raster.over(at)
 
     def _world(self, points: np.ndarray, shape: Shape, frame: int) -> np.ndarray:
         return points @ self.seen.rotation[frame, shape.body].T + self.seen.position[frame, shape.body]
@@ -198,14 +226,14 @@ class _Canvas:
 
         edges = colors if isinstance(edge, str) else edge if edge is not None else "none"
         self.axes.add_collection(
-            PolyCollection(outlines, facecolors=colors, edgecolors=edges, linewidths=width, zorder=self._next()),
+            PolyCollection(outlines, facecolors=colors, edgecolors=edges, linewidths=width, zorder=self.next()),
             autolim=False,
         )
 
     # ---- lines -----------------------------------------------------------------------------------------
 
     def _spring(self, start: np.ndarray, end: np.ndarray) -> None:
-        (p, q), _ = self.sheet.put(np.array([start, end]))
+        (p, q), (low, high) = self.sheet.put(np.array([start, end]))
         span = q - p
         length = float(np.linalg.norm(span))
         if not length:
@@ -215,13 +243,18 @@ class _Canvas:
         sides = np.concatenate([[0, 0], np.where(np.arange(16) % 2, 1.0, -1.0), [0, 0]])
         zigzag = p + shares[:, None] * span + sides[:, None] * across
         self.extent.append(zigzag)
-        self.axes.plot(*zigzag.T, color=SPRING, lw=1.4, solid_joinstyle="round", zorder=self._next())
+        if not self.sheet.face_on:  # only what bodies do not hide, to a tenth of each part
+            fine, parts = np.linspace(0, 1, 10 * len(shares)), np.linspace(0, 1, len(shares))
+            zigzag = np.column_stack([np.interp(fine, parts, zigzag[:, k]) for k in (0, 1)])
+            shown = self._ahead(zigzag, low + np.interp(fine, parts, shares) * (high - low))
+            zigzag = np.where(shown[:, None], zigzag, np.nan)
+        self.axes.plot(*zigzag.T, color=SPRING, lw=1.4, solid_joinstyle="round", zorder=self.next())
 
     def _arrow(self, start: np.ndarray, end: np.ndarray) -> None:
         (p, q), _ = self.sheet.put(np.array([start, end]))
         self.extent.append(np.array([p, q]))
         style = {"arrowstyle": "-|>", "color": LOAD, "lw": 1.8, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 13}
-        self.axes.annotate("", q, p, arrowprops=style, zorder=self._next())
+        self.axes.annotate("", q, p, arrowprops=style, zorder=self.next())
 
     def _floor(self) -> None:
         look = self.seen.look
@@ -248,10 +281,6 @@ class _Canvas:
         """The spacing of the grid: 1, 2 or 5 times a power of ten, about a tenth of what is seen."""
         power = 10.0 ** np.floor(np.log10(self.reach / 10))
         return float(next(x * power for x in (1, 2, 5, 10) if x * power >= 0.999 * self.reach / 10))
-
-    def _next(self) -> int:
-        self.order += 1
-        return self.order
 
 
 def _angles(view: View, flat: bool) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from kempe.mechanism.joints import Free
 from kempe.mechanism.loads import Spring
 from kempe.mechanism.solids import MeshFile
 from kempe.spatial.moves import relative_pose
-from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes, slides
+from kempe.view.glyphs import FREEDOM_AXES, Pin, fixture, joint_shapes
 from kempe.view.links import link_shapes
 from kempe.view.look import Look, look
 from kempe.view.poses import Pose, Station, poses, values
@@ -113,13 +113,13 @@ def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] 
                 replace(body, parts=[part for part, _ in drawn]), k, held[body], value, 0.8 * own, color
             )
     pin = {joint: _pin(joint, value, slim) for joint in m.joints}
-    rows = {t.joint: q[:, t.q] for t in model.topology.tree}
+    solids = [shape for shape in shapes if shape.role == "solid"]
     off = {loop.joint for loop in model.topology.off}
     for joint in (joint for joint in m.joints if joint not in off):
-        pitch = value(f"{joint.name}.pitch") if joint.pitch is not None else 0.0
-        reach = slides(joint, pitch, rows[joint]) if joint in rows else (0.0, 0.0)
         ends = seats[joint.a.body, joint.a.station], seats[joint.b.body, joint.b.station]
-        shapes += joint_shapes(joint, ends, _frames(joint, value), pin[joint], slim, reach)
+        frames = _frames(joint, value)
+        reach = _reach(ends, frames, rotation, position)
+        shapes += joint_shapes(joint, ends, frames, pin[joint], slim, reach, solids)
     sampled = np.unique(np.linspace(0, len(q) - 1, SAMPLES).round().astype(int))
     cloud = _cloud(shapes, rotation[sampled], position[sampled])
     seen = look(model, cloud, slim)
@@ -251,6 +251,14 @@ def _sizes(
 
 def _frames(joint: "Joint", value: Values) -> tuple[Pose, Pose]:
     return relative_pose(joint.frame(joint.a, value)), relative_pose(joint.frame(joint.b, value))
+
+
+def _reach(ends: tuple[int, int], frames: tuple[Pose, Pose], rotation, position) -> tuple[float, float]:
+    """From where to where marker b goes along the axis of marker a."""
+    (a, b), ((axes, start), (_, end)) = ends, frames
+    span = rotation[:, b] @ end + position[:, b] - rotation[:, a] @ start - position[:, a]
+    along = (span * (rotation[:, a] @ axes[:, 2])).sum(axis=1)
+    return float(along.min()), float(along.max())
 
 
 def _pin(joint: "Joint", value: Values, slim: float) -> Pin:

@@ -3,6 +3,7 @@
 import pytest
 
 from kempe.gallery.entries import ENTRIES
+from tests import agreement
 from tests.agreement import BOUND, CLOSED, COLUMNS, PAGE, TREES, compiled, row, states
 
 WRITTEN = {
@@ -27,3 +28,12 @@ def test_formulations_agree(name):
 def test_the_page_has_every_mechanism():
     assert set(WRITTEN) == {"mechanism", *ENTRIES}
     assert WRITTEN["mechanism"] == list(COLUMNS)
+
+
+def test_writing_the_page_again_changes_its_entries_alone(monkeypatch):
+    numbers = {
+        name: {column: float(cell) for column, cell in zip(COLUMNS, WRITTEN[name], strict=True) if cell}
+        for name in ENTRIES
+    }
+    monkeypatch.setattr(agreement, "row", numbers.__getitem__)
+    assert agreement.page() == PAGE.read_text()

@@ -10,11 +10,12 @@ import kempe as kp
 from kempe.errors import ViewError
 from kempe.view.hulls import hull_of
 from kempe.view.paper import Sheet, faces, hull
-from kempe.view.picture import picture, strip
+from kempe.view.picture import TRACES, picture, strip
+from kempe.view.raster import Raster
 from kempe.view.scene import scene
-from kempe.view.shapes import PALETTE, make
+from kempe.view.shapes import PALETTE, SPRING, make
 from tests.mechanisms import random_tree
-from tests.view.runs import WEDGE, arm, double_pendulum, swinging, tumbling
+from tests.view.runs import WEDGE, arm, double_pendulum, given, swinging, tumbling
 
 
 def near(image: np.ndarray, color: str) -> int:
@@ -104,3 +105,64 @@ def test_face_on_places_are_coordinates():
     seen = scene(model, model.neutral())
     at, _ = Sheet(seen.look, 0.0, 0.0).put(np.array([[0.3, -0.2, 0.7]]))
     np.testing.assert_allclose(at, [[0.3, -0.2]], atol=1e-12)
+
+
+def test_of_faces_that_cut_one_another_the_nearer_is_seen_at_each_sample():
+    """Two squares through each other: left of the cut one is seen, right of it the other; a third is behind both."""
+    square = np.array([[[-1.0, -1], [1, -1], [1, 1], [-1, 1]]])
+    raster = Raster(np.full(2, -1.5), np.full(2, 1.5), 0.01)
+    faces_, depths = np.tile(square, (3, 1, 1)), np.stack([-square[0, :, 0], square[0, :, 0], np.full(4, -1.5)])
+    raster.fill(faces_, depths, np.eye(3))
+    seen = raster.image[..., :3] > 0
+    x = raster.low[0] + raster.pitch * (np.arange(seen.shape[1]) + 0.5)
+    np.testing.assert_allclose(seen.sum(axis=(0, 1)) * raster.pitch**2, [2, 2, 0], atol=0.02)
+    assert x[seen[..., 0].any(axis=0)].max() < 0.01
+    assert x[seen[..., 1].any(axis=0)].min() > -0.01
+    deep = raster.over(np.array([[0.5, 0.2], [-0.25, 0], [1.2, 0], [9, 9]]))
+    np.testing.assert_allclose(deep, [0.5, 0.25, -np.inf, -np.inf], atol=0.01)
+
+
+def orange(image: np.ndarray) -> int:
+    """How many pixels are of the second body's color, in any light."""
+    return int((image[..., 0] > image[..., 2] + 0.1).sum())
+
+
+def barrel_and_rod(length: float):
+    m = kp.Mechanism("nested")
+    barrel, rod = m.cylinder("barrel", 1.0, 0.06, 1.0), m.cylinder("rod", 0.9, 0.04, 1.0)
+    m.universal("foot", m.ground.origin, barrel.at(0, 0, -0.5))
+    m.prismatic("slide", barrel.origin, rod.origin)
+    return m.compile().state({"foot.first": 0.8, "foot.second": 0.4, "slide": length})
+
+
+def test_a_rod_is_seen_where_it_is_out_of_its_barrel_and_nowhere_else(tmp_path):
+    inside, out = (
+        matplotlib.image.imread(picture(barrel_and_rod(x), tmp_path / f"{x}.png", view="3d")) for x in (0.0, 0.45)
+    )
+    assert orange(inside) == 0
+    assert orange(out) > 1000
+
+
+@pytest.mark.parametrize("view", ["3d", "face"])
+def test_a_path_is_seen_where_the_last_pose_does_not_hide_it(tmp_path, view):
+    m = kp.Mechanism("disc")
+    disc = m.cylinder("disc", length=0.1, radius=1.0, mass=1.0)
+    m.prismatic("slide", m.ground.origin, disc.origin, axis=(1, 0, 0))
+    m.revolute("spin", disc.origin, m.sphere("ball", 0.05, 0.1).origin)
+    run = given(m.compile(), lambda t: [0.2 * t, t])
+    ahead, behind = (strip(run, tmp_path / f"{z}.png", 2, view=view, points=[disc.at(0, -0.3, z)]) for z in (0.2, -0.2))
+    ahead, behind = (near(matplotlib.image.imread(path), TRACES[0]) for path in (ahead, behind))
+    assert ahead > behind + 50
+
+
+def test_a_spring_is_seen_where_no_body_hides_it(tmp_path):
+    found = []
+    for side in (-1, 1):
+        m = kp.Mechanism("disc")
+        disc = m.cylinder("disc", length=0.1, radius=1.0, mass=1.0)
+        m.universal("foot", m.ground.origin, disc.origin)
+        m.spring("tie", m.ground.at(-0.3, 0, 0.2 * side), disc.at(0.3, 0, 0.2 * side), stiffness=1.0)
+        image = matplotlib.image.imread(picture(m.compile().state(), tmp_path / "a.png", view=(0.0, 1.0)))
+        found.append(near(image, SPRING))
+    assert found[0] == 0
+    assert found[1] > 50

@@ -85,6 +85,67 @@ def test_every_joint_is_seen_and_driven_ones_stand_out(kind):
     assert len([a for a in seen.arrows if a.column is not None]) == model.nu
 
 
+def jack(**options):
+    m = kp.Mechanism("jack", gravity=(0, -9.81, 0))
+    arm = m.rod("arm", length=2.0, mass=10.0)
+    m.revolute("hinge", m.ground.at(0, 0), arm.start)
+    made = m.strut("jack", m.ground.at(1.0, -1.0), arm.at(1.2), stroke=(0.8, 1.5), axis=(0, 0, 1), **options)
+    return made, m.compile()
+
+
+def test_a_strut_is_no_longer_than_it_is():
+    """Nothing of its slider is outside of barrel and rod along it, at any length of a run."""
+    made, model = jack()
+    lengths = (1.45, 0.9)
+    q = np.array([model.assemble({"jack": length}).q for length in lengths])
+    seen = scene(model, q)
+    shapes = [shape for shape in seen.shapes if shape.name == "jack"]
+    assert shapes
+    bodies = {body.name: k for k, body in enumerate((model.mechanism.ground, *model.mechanism.bodies))}
+    barrel = bodies[made.barrel.name]
+    for k, length in enumerate(lengths):
+        for shape in shapes:
+            world = shape.corners() @ seen.rotation[k, shape.body].T + seen.position[k, shape.body]
+            along = (world - seen.position[k, barrel]) @ seen.rotation[k, barrel, :, 2]
+            assert along.min() > 0
+            assert along.max() < length
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_rod_that_leaves_its_barrel_slides_on_a_rail(order):
+    """While a part of it is inside, a collar at the barrel's mouth stands for the slider; else there is a rail."""
+    m = kp.Mechanism("m")
+    barrel, rod = m.cylinder("barrel", 1.0, 0.1, 1.0), m.cylinder("rod", 1.0, 0.05, 1.0)
+    m.revolute("hinge", m.ground.origin, barrel.origin, axis=(1, 0, 0))
+    m.prismatic("slide", *(barrel.origin, rod.origin)[::order])
+    model = m.compile()
+    inside, outside = (
+        [s for s in scene(model, np.array([[0, 0], [0, order * x]])).shapes if s.name == "slide"] for x in (0.9, 1.1)
+    )
+    (collar,) = inside
+    assert model.mechanism.bodies[collar.body - 1].name == "barrel"
+    np.testing.assert_allclose(collar.position, [0, 0, 0.5], atol=1e-12)
+    assert 0.1 < collar.scale[0] / 2 < 0.15
+    assert len(outside) == 2
+
+
+def test_a_rail_is_as_long_as_a_slider_goes_also_in_a_joint_that_closes_a_loop():
+    for chord in (None, "slide"):
+        m = kp.Mechanism("slider-crank")
+        crank, rod, piston = m.rod("crank", 0.3, 1.0), m.rod("rod", 0.6, 1.0), m.box("piston", (0.1, 0.1, 0.1), 1.0)
+        m.revolute("hinge", m.ground.origin, crank.start)
+        m.revolute("big end", crank.end, rod.start)
+        m.revolute("small end", rod.end, piston.origin)
+        m.prismatic("slide", m.ground.origin, piston.origin, axis=(1, 0, 0))
+        model = m.compile(cut=[chord] if chord else [])
+        rows = [model.assemble({"hinge": angle}, near={"slide": 0.8}).q for angle in (0.0, 1.5)]
+        low, high = (0.3 * np.cos(a) + np.sqrt(0.36 - 0.09 * np.sin(a) ** 2) for a in (1.5, 0.0))
+        (rail,) = (s for s in scene(model, np.array(rows)).shapes if s.name == "slide" and s.mesh == "cylinder")
+        ends = rail.corners()[:, 0]
+        assert ends.min() < low
+        assert high < ends.max() < high + 0.2
+
+
 def test_effort_arrows_do_the_work_of_the_effort():
     """The rate of a body along its arrow, or about it, is the rate of the joint, where one joint alone moves."""
     for seed in range(6):
