@@ -34,9 +34,9 @@ from kempe.compiler.kernel import Kernel
 from kempe.compiler.operations import Op
 from kempe.compiler.program import Program
 from kempe.compiler.targets import batch, cpu
-from kempe.gallery.counting import general_arm
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanism.mechanism import Mechanism
+from kempe.papers.paper4.counting import general_arm
 
 GALLERY = ("four-bar", "five-bar", "3-rrr", "stewart", "andrews-squeezer", "puma")
 ADDS = 3  # cycles of an addition, by which the clock is found

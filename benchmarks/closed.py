@@ -12,12 +12,12 @@ from benchmarks.timing import interleaved
 from kempe.compiler.clock import CompiledLoop
 from kempe.control import motions
 from kempe.gallery.entries import ENTRIES
-from kempe.gallery.paper3_runs import SHORTEST, held, kept, swings
 from kempe.gallery.swing import hanging
 from kempe.loops.choosing import fitness
 from kempe.loops.kinematics import Way
 from kempe.mechanics.state import PLACE, State
 from kempe.model.model import Model
+from kempe.papers.paper3.runs import SHORTEST, held, kept, swings
 from kempe.simulate.run import _Run
 from kempe.simulate.switches import Switch
 from kempe.simulate.system import Setting, system

@@ -7,11 +7,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from kempe.gallery.benchmarks import SQUEEZER_TORQUE, andrews_squeezer, n_four_bar, parallel_bars, squeeze
-from kempe.gallery.counting import general_arm
 from kempe.gallery.entries import ENTRIES
 from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
+from kempe.papers.paper4.counting import general_arm
 
 ANGLE, RATE = 1.0, -1.0  # of all uprights of a row of four-bars
 CLUSTERED = 10  # from this many four-bars on, multipliers of subsystems

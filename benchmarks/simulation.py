@@ -11,14 +11,14 @@ from benchmarks.peers.pinocchio import Pinocchio
 from benchmarks.rows import Row
 from benchmarks.timing import interleaved
 from kempe.compiler.clock import CompiledLoop
-from kempe.gallery.counting import general_arm
 from kempe.gallery.puma import DURATION, desired, forced, puma
-from kempe.simulate import memory as at
+from kempe.integrate import memory as at
+from kempe.integrate.tables import METHODS
+from kempe.papers.paper4.counting import general_arm
 from kempe.simulate.drive import drive_of
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, system
-from kempe.simulate.tables import METHODS
 
 TOLERANCE = 1e-8
 

@@ -9,7 +9,7 @@ from benchmarks.compiler import fresh_cache
 from benchmarks.rows import Row
 from benchmarks.timing import interleaved
 from kempe.compiler.clock import CompiledLoop
-from kempe.gallery.counting import TABLE_1, compare, general_arm
+from kempe.papers.paper4.counting import TABLE_1, compare, general_arm
 
 
 def chains() -> list[Row]:

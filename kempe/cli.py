@@ -256,7 +256,7 @@ def reproduce(
     The exit code is 1 where a study broke off; the others are on the page all the same.
     """
     from kempe.commands import reproduce as command
-    from kempe.gallery.studies import chosen
+    from kempe.papers.studies import chosen
 
     studies = chosen(papers or ())
     target = folder or Path("-".join(["reproduce", *map(str, sorted(studies))] if papers else ["reproduce"]))

@@ -38,16 +38,18 @@ MAY_IMPORT = {
     "loops": COMPUTED | {"mechanics"},
     "kinetics": COMPUTED | {"mechanics", "loops"},
     "control": LOW | {"dynamics", "mechanics", "spatial"},
+    "integrate": {"compiler", "errors"},
     "analyze": COMPUTED | {"mechanics", "loops", "kinetics"},
     "results": LOW | {"analyze", "bounded", "kinetics", "mechanics", "mechanism", "view", "whole"},
-    "simulate": COMPUTED | {"mechanics", "loops", "kinetics", "control", "analyze", "results", "whole"},
+    "simulate": COMPUTED | {"mechanics", "loops", "kinetics", "control", "integrate", "analyze", "results", "whole"},
     "model": COMPUTED | {"mechanics", "loops", "kinetics", "analyze", "simulate", "check"},
-    "gallery": COMPUTED | {"mechanics", "control", "results", "model", "whole"},
+    "gallery": LOW | {"arithmetic", "control", "mechanics", "mechanism", "model", "results", "spatial"},
+    "papers": COMPUTED | {"mechanics", "control", "gallery", "model", "results", "whole"},
     "commands": COMPUTED
-    | {"mechanics", "loops", "model", "analyze", "check", "control", "formats", "gallery"}
+    | {"mechanics", "loops", "model", "analyze", "check", "control", "formats", "gallery", "papers"}
     | {"results", "simulate", "whole"},
     "demo": {"gallery", "whole"},
-    "cli": LOW | {"commands", "demo", "gallery"},
+    "cli": LOW | {"commands", "demo", "gallery", "papers"},
     "__main__": {"cli"},
 }
 # Methods that hand an object on to later stages; they import when they are called.

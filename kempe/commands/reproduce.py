@@ -13,9 +13,9 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from kempe.gallery.document import Document, as_json, write
-from kempe.gallery.report import Report
-from kempe.gallery.studies import Study, carried_out
+from kempe.papers.document import Document, as_json, write
+from kempe.papers.report import Report
+from kempe.papers.studies import Study, carried_out
 
 AT_ONCE = 2  # studies; what they time themselves is run in turn, and bears a neighbour
 

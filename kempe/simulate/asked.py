@@ -5,12 +5,12 @@ from math import inf, isfinite
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.integrate.tables import METHODS, Method
 from kempe.kinds import doubles, is_number, is_row, short
 from kempe.kinetics.kinetics import Kinetics
 from kempe.mechanics.state import State
 from kempe.simulate.events import Event
 from kempe.simulate.stops import Stops, limit_events, no_events
-from kempe.simulate.tables import METHODS, Method
 
 MOST_ROWS = 10_000_000
 PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together

@@ -13,11 +13,11 @@ from itertools import pairwise
 import numpy as np
 
 from kempe.dynamics.generalized import Choice
+from kempe.integrate import memory as at
 from kempe.kinetics.kinetics import Kinetics
 from kempe.loops.atlas import NARROW, Atlas
 from kempe.loops.choosing import pivots_at
 from kempe.loops.freedom import freedom_beside
-from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, System, system

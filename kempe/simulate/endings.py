@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from kempe.integrate import memory as at
 from kempe.kinetics.kinetics import Kinetics
 from kempe.results import outcome as kinds
 from kempe.results.outcome import Outcome
 from kempe.simulate import actuated
-from kempe.simulate import memory as at
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import weakest
 

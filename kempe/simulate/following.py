@@ -12,11 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kempe.kinetics.kinetics import Kinetics
-from kempe.loops.assembly import CLOSED
-from kempe.loops.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
-from kempe.loops.targets import CutCoordinate, Place
-from kempe.simulate.native import (
+from kempe.integrate.native import (
     block,
     call,
     compiled,
@@ -27,6 +23,10 @@ from kempe.simulate.native import (
     table,
     vector,
 )
+from kempe.kinetics.kinetics import Kinetics
+from kempe.loops.assembly import CLOSED
+from kempe.loops.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
+from kempe.loops.targets import CutCoordinate, Place
 
 POOR = 1e-7  # least pivot beside the largest, below which a row is left to the careful way
 TURN = 2 * np.pi

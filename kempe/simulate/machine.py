@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from kempe.compiler.kernel import Kernel
+from kempe.integrate.implicit import implicit_step
+from kempe.integrate.integrators import advance
+from kempe.integrate.layout import LINE, Sizes, layout
+from kempe.integrate.memory import *
+from kempe.integrate.native import table
+from kempe.integrate.tables import Method
 from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.drive import Drive, efforts
-from kempe.simulate.implicit import implicit_step
-from kempe.simulate.integrators import advance
-from kempe.simulate.layout import LINE, Sizes, layout
-from kempe.simulate.memory import *
-from kempe.simulate.native import table
 from kempe.simulate.progress import notice
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
-from kempe.simulate.tables import Method
 
 _CALLBACK = CFUNCTYPE(None, c_ssize_t)  # of what compiled code gives (inputs, outputs, work) the first
 ROOM = 1000  # rows of a run that has one of every step, before they are handed on

@@ -12,6 +12,7 @@ import numpy as np
 
 from kempe.compiler.kernel import Kernel
 from kempe.dynamics.generalized import Choice
+from kempe.integrate.tables import Method
 from kempe.kinetics.kinetics import Kinetics
 from kempe.loops.atlas import NARROW, fittest
 from kempe.loops.freedom import freedom_beside
@@ -19,7 +20,6 @@ from kempe.simulate.pivoted import Pivoted
 from kempe.simulate.scales import scales
 from kempe.simulate.stepping import Step, fits_program, step, stride
 from kempe.simulate.system import Setting
-from kempe.simulate.tables import Method
 
 CLOSED = 1e-8  # residual of loops, beside the mechanism's size, up to which steps go on from a state
 UNKNOWN = -1

@@ -8,10 +8,10 @@ import numpy as np
 
 from kempe.arithmetic.pivoting import Eliminated, eliminated, solved_positive
 from kempe.arithmetic.sums import times
+from kempe.integrate.tables import Method
 from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import Setting, System, system
-from kempe.simulate.tables import Method
 
 NEWTON = 8  # steps that close loops, at most
 CLOSED = 1e-15  # residual at which they end

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kempe.compiler.kernel import Kernel
+from kempe.integrate import memory as at
+from kempe.integrate.tables import Method
 from kempe.kinetics.kinetics import Kinetics
 from kempe.results.outcome import Occurrence
-from kempe.simulate import memory as at
 from kempe.simulate.drive import Drive
 from kempe.simulate.events import Event
 from kempe.simulate.rows import Logged
 from kempe.simulate.system import Setting
-from kempe.simulate.tables import Method
 
 COSTS = {
     "evaluations": at.EVALUATIONS,

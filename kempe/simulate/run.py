@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kempe.errors import NotClosed, StateError
+from kempe.integrate import memory as at
 from kempe.kinetics.closed import check_closed
 from kempe.mechanics.state import State
 from kempe.results.outcome import NOT_CLOSED, SINGULAR, Occurrence, Outcome, Statistics
 from kempe.results.structures import Switched
 from kempe.results.trajectory import Trajectory
-from kempe.simulate import memory as at
 from kempe.simulate.asked import check, limits_of, method_of, output_times, stabilized
 from kempe.simulate.drive import Drive, drive_of, efforts
 from kempe.simulate.endings import REPEATED, ending

@@ -7,6 +7,7 @@ import numpy as np
 
 from kempe.control.laws import CompiledLaw
 from kempe.errors import NotClosed, StateError
+from kempe.integrate.tables import METHODS, Method
 from kempe.kinds import checked, doubles, short
 from kempe.kinetics.closed import check_closed
 from kempe.kinetics.kinetics import Kinetics
@@ -17,7 +18,6 @@ from kempe.simulate.joining import Constraints, joined
 from kempe.simulate.many import Many, one_number
 from kempe.simulate.stops import Stops, no_events
 from kempe.simulate.system import Setting, system
-from kempe.simulate.tables import METHODS, Method
 
 
 @checked(StateError, "step")

@@ -33,11 +33,11 @@ from kempe.dynamics import loops
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.generalized import METRE, Choice, fitness, project, reduce
 from kempe.dynamics.kinematics import normalized, rates
+from kempe.integrate.tables import Method
 from kempe.kernels import blocks
 from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.memo import memo
 from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
-from kempe.simulate.tables import Method
 from kempe.spatial.vectors import from_sx, largest, to_sx
 
 STATE = ("t", "q", "y", "z", "fit", "gap", "left")  # what a step is fed back

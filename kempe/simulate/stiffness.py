@@ -12,12 +12,12 @@ from math import pi
 
 import numpy as np
 
+from kempe.integrate import memory as at
+from kempe.integrate.integrators import STABLE
+from kempe.integrate.tables import METHODS, Method
 from kempe.kinetics.kinetics import Kinetics
-from kempe.simulate import memory as at
-from kempe.simulate.integrators import STABLE
 from kempe.simulate.machine import Machine
 from kempe.simulate.system import Setting, variation
-from kempe.simulate.tables import METHODS, Method
 
 DAMPED = 0.05  # damping ratio of fast motions from which on implicit steps take over
 WORTH = 1000  # steps that a run must have before it for a Jacobian to be compiled

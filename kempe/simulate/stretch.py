@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from kempe.errors import StateError
+from kempe.integrate import memory as at
 from kempe.kinetics.kinetics import Kinetics
 from kempe.kinetics.structures import switched_on
 from kempe.results.outcome import Occurrence, Outcome
 from kempe.simulate import actuated
-from kempe.simulate import memory as at
 from kempe.simulate.choices import Choices
 from kempe.simulate.drive import Command, efforts
 from kempe.simulate.endings import REPEATED, ending

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kempe.compiler.count import count
-from kempe.gallery.counting import given_phi
 from kempe.gallery.puma import puma
+from kempe.papers.paper4.counting import given_phi
 from tests.mechanisms import arm
 
 GOLDEN = Path(__file__).with_name("counts.json")

@@ -8,12 +8,12 @@ from scipy.stats import spearmanr
 
 from kempe.errors import MechanismError, Singular, StateError
 from kempe.gallery.entries import ENTRIES
-from kempe.gallery.growth import operations
 from kempe.gallery.loops import five_bar
 from kempe.loops.freedom import closed_states
 from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
+from kempe.papers.paper1.legs import operations
 from tests.newton import Bodies, by_joint
 from tests.platforms import random_platform
 

@@ -5,8 +5,8 @@ import pytest
 
 from kempe.dynamics import kinematics, recursions
 from kempe.dynamics.tree import Tree, build
-from kempe.gallery.counting import CROSSINGS, CUBIC, TABLE_1
 from kempe.gallery.entries import ENTRIES
+from kempe.papers.paper4.counting import CROSSINGS, CUBIC, TABLE_1
 from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import skew
 from tests.mechanisms import arm, random_tree

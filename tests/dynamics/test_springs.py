@@ -9,9 +9,9 @@ import pytest
 from kempe.compiler.interpret import interpret
 from kempe.errors import MechanismError, StateError
 from kempe.gallery.entries import ENTRIES
-from kempe.gallery.paper5_runs import rigid_four_bar
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
+from kempe.papers.paper5.runs import rigid_four_bar
 from kempe.results.trajectory import Trajectory
 from tests.direct import Direct
 

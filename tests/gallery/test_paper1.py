@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from kempe.gallery import paper1, paper1_growth, paper1_recursion
-from kempe.gallery import paper1_runs as runs
-from kempe.gallery.report import Report
+from kempe.papers.paper1 import growth as paper1_growth
+from kempe.papers.paper1 import recursion as paper1_recursion
+from kempe.papers.paper1 import runs as runs
+from kempe.papers.paper1 import study as paper1
+from kempe.papers.report import Report
 from tests.gallery.rods import FIVE_BAR, FOUR_BAR, Legs
 
 OTHER = {"four-bar": FOUR_BAR, "five-bar": FIVE_BAR}

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from kempe.gallery import paper2, paper2_costs
-from kempe.gallery import paper2_multipliers as multipliers
-from kempe.gallery import paper2_pattern as patterns
-from kempe.gallery import paper2_runs as runs
+from kempe.papers.paper2 import costs as paper2_costs
+from kempe.papers.paper2 import multipliers as multipliers
+from kempe.papers.paper2 import pattern as patterns
+from kempe.papers.paper2 import runs as runs
+from kempe.papers.paper2 import study as paper2
 
 PRINTED = {
     "carpet-scraper": [[1, 1, 0], [0, 1, 1], [0, 0, 1]],  # (26)

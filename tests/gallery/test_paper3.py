@@ -5,15 +5,15 @@ import pytest
 
 from kempe.compiler.count import count
 from kempe.compiler.trace import trace
-from kempe.gallery import paper3_growth as growing
-from kempe.gallery import paper3_runs as runs
 from kempe.gallery.benchmarks import n_four_bar
-from kempe.gallery.document import write
 from kempe.gallery.figure import MASS, SOLE, STATURE, TABLE, palm_of
-from kempe.gallery.paper3 import counted, reading
-from kempe.gallery.report import Report
 from kempe.gallery.swing import HANDS, POSE, RELEASES, SIDES, hanging, swing
 from kempe.mechanics.state import State
+from kempe.papers.document import write
+from kempe.papers.paper3 import growth as growing
+from kempe.papers.paper3 import runs as runs
+from kempe.papers.paper3.study import counted, reading
+from kempe.papers.report import Report
 from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import from_sx, to_sx
 from tests.newton import Bodies, by_joint

@@ -9,9 +9,9 @@ from scipy.integrate import solve_ivp
 
 from benchmarks.peers import describe
 from benchmarks.peers.pinocchio import Pinocchio
-from kempe.gallery import paper4
 from kempe.gallery.puma import DURATION, JOINTS, desired, forced, puma
-from kempe.gallery.report import Report
+from kempe.papers.paper4 import study as paper4
+from kempe.papers.report import Report
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ subsystems side by side."""
 import numpy as np
 import pytest
 
-from kempe.gallery import paper5_bending as bending
-from kempe.gallery import paper5_closed as closed_form
-from kempe.gallery import paper5_costs as costs
-from kempe.gallery import paper5_runs as runs
 from kempe.gallery.parallel import GOUGH_START
+from kempe.papers.paper5 import bending as bending
+from kempe.papers.paper5 import closed as closed_form
+from kempe.papers.paper5 import costs as costs
+from kempe.papers.paper5 import runs as runs
 from kempe.spatial.quaternions import exponential, to_matrix
 
 L1, L2, L3 = runs.LENGTHS

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from kempe import cli
 from kempe.commands import reproduce as command
 from kempe.gallery import studies
-from kempe.gallery.comparison import Comparison, Span
-from kempe.gallery.document import write
-from kempe.gallery.report import Report
-from kempe.gallery.sheets import sheet
-from kempe.gallery.studies import Study
+from kempe.papers.comparison import Comparison, Span
+from kempe.papers.document import write
+from kempe.papers.report import Report
+from kempe.papers.sheets import sheet
+from kempe.papers.studies import Study
 
 PAGE = "<!doctype html><p>{}</p><script>play()</script>"
 

@@ -11,14 +11,14 @@ from scipy.linalg import null_space
 import kempe as kp
 from kempe.gallery.benchmarks import n_four_bar, parallel_bars
 from kempe.gallery.entries import ENTRIES
+from kempe.integrate import collocation
+from kempe.integrate.tables import METHODS
 from kempe.model.model import Model
-from kempe.simulate import collocation
 from kempe.simulate.drive import drive_of
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops
 from kempe.simulate.system import Setting, system, variation
-from kempe.simulate.tables import METHODS
 from tests.direct import prepare
 from tests.simulate.mechanisms import GRAVITY, double_pendulum, mixed_tree, pendulum
 from tests.simulate.test_closed_runs import five_bar_start, run_of_motors

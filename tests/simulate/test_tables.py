@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kempe.simulate.tables import METHODS
+from kempe.integrate.tables import METHODS
 
 ORDERS = {"dop853": (8, 7), "dopri5": (5, 4), "rk4": (4, 3), "radau": (5, 3)}  # of the step, and of the dense output
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import kempe as kp
-from kempe.gallery.document import write
-from kempe.gallery.report import Report
-from kempe.gallery.sheets import sheet
+from kempe.papers.document import write
+from kempe.papers.report import Report
+from kempe.papers.sheets import sheet
 from kempe.view.page import animate
 from tests.view.browser import Browser
 from tests.view.runs import arm, given, made, swinging, tumbling

@@ -1,0 +1,1 @@
+"""Papers: the five papers reproduced, and the report on them."""

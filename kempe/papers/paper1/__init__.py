@@ -1,0 +1,1 @@
+"""Paper 1: its study, runs and figures."""

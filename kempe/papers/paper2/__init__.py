@@ -1,0 +1,1 @@
+"""Paper 2: its study, runs and figures."""

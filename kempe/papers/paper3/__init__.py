@@ -1,0 +1,1 @@
+"""Paper 3: its study, runs and figures."""

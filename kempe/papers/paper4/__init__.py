@@ -1,0 +1,1 @@
+"""Paper 4: its study, runs and figures."""

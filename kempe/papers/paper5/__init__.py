@@ -1,0 +1,1 @@
+"""Paper 5: its study, runs and figures."""
