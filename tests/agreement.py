@@ -11,6 +11,7 @@ from textwrap import fill
 
 import numpy as np
 
+from kempe.dynamics import denoc
 from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.formulation import Formulation
 from kempe.dynamics.masked import Masked
@@ -97,8 +98,13 @@ def by(model: Model, q, v, tau, formulation: Formulation) -> np.ndarray:
         on = {f"{joint}.on": float(joint in model.topology.on) for joint in model.topology.switchable}
         tree = equations.tree([(values | on)[path] for path in equations.parameters])
     else:
-        equations = model.equations.by(formulation.using(model.choice) if model.topology.constrained else formulation)
-        tree = equations.constant_tree
+        tree = model.equations.constant_tree
+        if isinstance(formulation, Denoc):  # scales are for its fit alone
+            pivots, _ = denoc.posture(tree, q, None, model.topology.legs).pivots
+            formulation = formulation.using(model.choice, (1.0,) * len(pivots))
+        elif model.topology.constrained:
+            formulation = formulation.using(model.choice)
+        equations = model.equations.by(formulation)
     return np.array([float(x) for x in equations.forward(tree, q, v, tau).vdot])
 
 

@@ -25,17 +25,6 @@ from kempe.compiler.forks import compiling
 
 LANES = 8  # doubles that are worked on at once, a line of memory
 SYMBOL = "kempe_entry"
-SOURCES = (
-    "memory.py",
-    "native.py",
-    "dense.py",
-    "steps.py",
-    "crossings.py",
-    "integrators.py",
-    "following.py",
-    "collocation.py",
-    "implicit.py",
-)
 KINDS: dict[str, tuple[Any, Any]] = {  # of arguments and results: as numba and as ctypes have them
     "nothing": (types.void, None),
     "doubles": (types.CPointer(types.float64), ctypes.c_void_p),
@@ -81,7 +70,9 @@ class Entry:
 
     @property
     def _name(self) -> str:
-        return disk.key("integrator", self._function.__name__, _sources(), numba.__version__, str(native.host()))
+        return disk.key(
+            "integrator", self._function.__name__, _sources(self._function), numba.__version__, str(native.host())
+        )
 
     def _made(self) -> bytes:
         """Compiled by numba, under a name that is always the same."""
@@ -97,10 +88,10 @@ def entry(returns: str, *takes: str) -> Callable[[Callable], Entry]:
 
 
 @cache
-def _sources() -> str:
-    """A hash of the text of all functions that entries are made of."""
-    text = b"".join(Path(__file__).with_name(name).read_bytes() for name in SOURCES)
-    return hashlib.sha256(text).hexdigest()
+def _sources(function: Callable) -> str:
+    """A hash of the text of all that an entry is made of: this package, and the module that it is in."""
+    files = {*Path(__file__).parent.glob("*.py"), Path(function.__code__.co_filename)}
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 @cache

@@ -28,8 +28,8 @@ many = settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
 CLUSTERS = Partition(way="clusters")
 
 
-def clustered(model: Model, pull: float = 0.0) -> Direct:
-    return beside(model, Partition(way="clusters", pull=pull))
+def clustered(model: Model) -> Direct:
+    return beside(model, CLUSTERS)
 
 
 def named(topology: Topology) -> list[tuple[str, str, ...]]:
@@ -112,7 +112,8 @@ def test_four_bars_one_on_the_other():
     assert apart(clustered(model).call("forward_dynamics", q, v, tau)[0], wanted) < 1e-11
     pulled = model.chosen.using(model.choice, pull=15.0)
     wanted = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v + 0.1, tau).vdot])
-    found = clustered(model, pull=15.0).call("forward_dynamics", q, v + 0.1, tau)[0]
+    pulled = clustered(model).chosen.using(model.choice, pull=15.0)
+    found = np.array([float(x) for x in pulled.forward(pulled.constant_tree, q, v + 0.1, tau).vdot])
     assert apart(found, wanted) < 1e-11
 
 

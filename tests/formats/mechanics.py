@@ -4,6 +4,8 @@ import numpy as np
 
 import kempe as kp
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.partition import Partition
+from kempe.dynamics.trees import Udu
 from kempe.formats.poses import Pose
 from kempe.topology.spanning import topology
 from tests.direct import Direct
@@ -26,7 +28,7 @@ def same_mechanics(one: kp.Mechanism, other: kp.Mechanism, tolerance: float = 1e
         for name, at in places.items():
             q[at.q], v[at.v] = coordinates[name], rates[name]
         order = np.concatenate([np.arange(found.nv)[places[name].v] for name in joints])
-        model = Direct(Equations(found, (), "partition" if cut else "udu"), mechanism)
+        model = Direct(Equations(found, (), Partition() if cut else Udu()), mechanism)
         mass = model.kernel("mass_matrix")(q)[np.ix_(order, order)]
         results.append((mass, model.kernel("bias")(q, v)[order], *([model.kernel("residual")(q)] if cut else [])))
     for a, b in zip(*results, strict=True):

@@ -10,6 +10,8 @@ import numpy as np
 
 import kempe as kp
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.partition import Partition
+from kempe.dynamics.trees import Udu
 from kempe.mechanism.joint import Joint
 from kempe.spatial import quaternions
 from kempe.spatial.vectors import skew
@@ -26,7 +28,7 @@ class Motion:
     def __init__(self, mechanism: kp.Mechanism, cut=()):
         self.topology = topology(mechanism, cut)
         self.places = {at.joint.name: at for at in self.topology.tree}
-        kind = "partition" if self.topology.constrained else "udu"
+        kind = Partition() if self.topology.constrained else Udu()
         self.kernel = Direct(Equations(self.topology, (), kind), mechanism).kernel
 
     def coordinates(self, named: Named) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kempe.dynamics import recursions
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.trees import Udu
 from kempe.formats.loading import read
 from kempe.formats.xml import read_xml
 from kempe.spatial import quaternions
@@ -28,7 +29,7 @@ class Beside:
         self.mechanism = read(read_xml(path))
         self.loops = [joint.name for joint in self.mechanism.joints[len(self.mechanism.bodies) :]]
         self.topology = topology(self.mechanism, self.loops)
-        self.equations = Equations(self.topology, (), "udu")
+        self.equations = Equations(self.topology, (), Udu())
         self.tree = self.equations.constant_tree
 
     def random(self, rng) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ import pytest
 import kempe as kp
 from kempe.dynamics.equations import Equations
 from kempe.dynamics.tree import build
+from kempe.dynamics.trees import Udu
 from kempe.errors import FileError
 from kempe.topology.spanning import topology
 from tests.direct import Direct
@@ -35,7 +36,7 @@ def compared(mechanism: kp.Mechanism, peer: pin.Model, states: int = 1) -> tuple
     found = topology(mechanism)
     tree, data = build(found), peer.createData()
     names = {name.replace(".", "_"): name for name in peer.names} | {"root": "root_joint"}
-    model = Direct(Equations(found, (), "udu"), mechanism)
+    model = Direct(Equations(found, (), Udu()), mechanism)
     rng = np.random.default_rng(3)
     worst, least = 0.0, np.inf
     for _ in range(states):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kempe import cli
 from kempe.commands import reproduce as command
-from kempe.gallery import studies
+from kempe.papers import studies
 from kempe.papers.comparison import Comparison, Span
 from kempe.papers.document import write
 from kempe.papers.report import Report

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.trees import Udu
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Hub, Lump, Part, PointMass
 from kempe.mechanism.given import tensor_entries
@@ -116,7 +117,7 @@ def test_what_is_sound_has_an_inertia_matrix_that_is_positive(seed):
         if rng.random() < 0.5:
             entries = rng.normal(size=(3, 3)) * 0.5
             body.parts[0] = Part("", Lump(rng.uniform(0, 2), (0.1, 0.0, 0.2), tensor_entries(entries + entries.T, "")))
-    model = Direct(Equations(topology(m), (), "udu"), m)
+    model = Direct(Equations(topology(m), (), Udu()), m)
     least = np.linalg.eigvalsh(model.kernel("mass_matrix")(model.random_state(0).q))[0]
     assert least > 0 or not m.check()
 
