@@ -1,4 +1,4 @@
-"""Mechanism: the builder in which a user writes down bodies, joints and loads."""
+"""Mechanism: the builder for bodies, joints, couplings and loads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 Row = Iterable[float]
 Numbers = float | Sequence[float]
-PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all, one for each, or by name
+PerFreedom = float | Sequence[float] | Mapping[str, float]  # one for all, one for each, or by freedom
 PER_FREEDOM = ("damping", "stiffness", "rest", "armature")
-OPTIONS = "actuated, limits, damping, stiffness, rest, armature, drawn, switchable"  # of joints, as users are told
+OPTIONS = "actuated, limits, damping, stiffness, rest, armature, drawn, switchable"  # of joints, for error messages
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint between two markers. Everything per freedom is a tuple with one entry for each.
+    """A joint between two markers. Quantities per freedom are tuples with one entry for each.
 
     switchable: whether it can be switched on and off while the mechanism moves; on: whether it is on at the start.
-    drawn: the coordinates at which the mechanism is drawn, where its states begin; all zero where there is none.
+    drawn: the coordinates at which the mechanism is drawn and assembly starts; empty if all are zero.
     """
 
     name: str
@@ -58,28 +58,28 @@ class Joint:
     drawn: tuple[float, ...] = ()
 
     def kind(self, value: Values) -> JointKind:
-        """Its kind, with parameters put in."""
+        """Its kind with parameter values substituted."""
         return Helical(value(f"{self.name}.pitch")) if self.type is Helical else self.type()
 
     @property
     def rows(self) -> int:
-        """How many equations it is where it closes a loop."""
+        """The number of equations it gives if it closes a loop."""
         return 6 - len(self.type.v_names)
 
     def paths(self, quantity: str) -> list[str]:
-        """The parameters of a quantity that every freedom has, such as `damping`; springs want an angle or a slide."""
+        """Parameter paths of a quantity per freedom, such as `damping`; joints with quaternions have no springs."""
         if quantity in ("stiffness", "rest") and len(self.type.q_names) != len(self.type.v_names):
             return []
         return [".".join(p for p in (self.name, freedom, quantity) if p) for freedom in self.type.v_names]
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Paths and values."""
+        """Parameter values by path."""
         named = {path: x for n in PER_FREEDOM for path, x in zip(self.paths(n), getattr(self, n), strict=False)}
         return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
 
     def frame(self, marker: Marker, value: Values) -> Moves:
-        """From the body's frame, or a beam's section, to the joint's frame on it, canonical axes along the joint's."""
+        """From the body's frame or a beam's section to the joint's frame on it, canonical axes along the joint's."""
         return *shift_of(marker.offset(value)), *turns_of(times(marker.rotation, alignment(self.type, self.axes)))
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Joint:
 
 @checked(MechanismError)
 class Mechanism:
-    """Bodies, joints and loads. SI units and radians; gravity is (0, 0, -9.81) unless said otherwise."""
+    """Bodies, joints, couplings and loads. SI units and radians; gravity is (0, 0, -9.81) by default."""
 
     def __init__(self, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81)):
         self.name = name
@@ -98,7 +98,7 @@ class Mechanism:
         self.joints: list[Joint] = []
         self.couplings: list[Coupling] = []
         self.loads: list[Spring | Wrench] = []
-        self.notes: list[str] = []  # of the file it was read from: what is not used, what is called otherwise here
+        self.notes: list[str] = []  # on the file it was read from: what is not used, what was renamed
         self.ground.at(0.0, 0.0, 0.0, name="origin")
 
     # ---- bodies ----------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Mechanism:
     def body(
         self, name: str, mass: float, com: Iterable[float] = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
     ) -> Body:
-        """A body by its mass, centre of mass, and inertia about that: three principal values or a 3 x 3 matrix."""
+        """A body with mass, centre of mass, and inertia about it (three principal values or a 3 x 3 matrix)."""
         return self.solid(name, Lump(mass, numbers(com, 3, f"com of {name!r}"), tensor_entries(inertia, name)))  # type: ignore[arg-type]
 
     def rod(self, name: str, length: float, mass: float, radius: float = 0.0) -> Body:
@@ -117,19 +117,19 @@ class Mechanism:
         return rod
 
     def box(self, name: str, size: Iterable[float], mass: float) -> Body:
-        """A uniform block, its middle at the origin."""
+        """A uniform block, centred at the origin."""
         return self.solid(name, Box(numbers(size, 3, f"size of {name!r}"), mass))  # type: ignore[arg-type]
 
     def cylinder(self, name: str, length: float, radius: float, mass: float) -> Body:
-        """A uniform cylinder along z, its middle at the origin."""
+        """A uniform cylinder along z, centred at the origin."""
         return self.solid(name, Cylinder(length, radius, mass))
 
     def sphere(self, name: str, radius: float, mass: float) -> Body:
-        """A uniform ball, its middle at the origin."""
+        """A uniform ball, centred at the origin."""
         return self.solid(name, Sphere(radius, mass))
 
     def plate(self, name: str, outline: Iterable[Iterable[float]], mass: float, thickness: float = 0.0) -> Body:
-        """A uniform plate in the x-y plane, its outline a polygon given by its corners in order."""
+        """A uniform plate in the x-y plane; `outline` lists the corners of its polygon in order."""
         corners = tuple(numbers(corner, 2, f"corner of {name!r}") for corner in outline)
         if len(corners) < 3:
             raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
@@ -137,7 +137,7 @@ class Mechanism:
 
     def beam(self, name: str, length: float, E: float, I: Numbers, rho: float,  # noqa: E741
              A: float, modes: Any = 2, shape: Any = "pinned-pinned", **options) -> Body:  # fmt: skip
-        """A beam along +x from marker `start` to marker `end` that bends along y, or with two I along y and z.
+        """A beam along +x from marker `start` to marker `end` that bends along y, or with two `I` along y and z.
 
         shape: "pinned-pinned", "cantilever", "free", or functions of x / length. Options: damping [s], stiffening
         (True); see `docs/flexible.md`.
@@ -147,7 +147,7 @@ class Mechanism:
         return beam(self, name, length, E, I, rho, A, modes, shape, **options)
 
     def solid(self, name: str, solid: Solid | None = None) -> Body:
-        """A body that is one solid of any kind, or none yet; more can be added to it."""
+        """A body with one solid of any kind, or none yet; `body.add` adds more."""
         body = Body(self, name, [] if solid is None else [Part("", solid)])
         body.at(0.0, 0.0, 0.0, name="origin")
         self.bodies.append(body)
@@ -158,10 +158,10 @@ class Mechanism:
     def revolute(self, name: str, a: Marker, b: Marker, axis: Row = (0.0, 0.0, 1.0), **options) -> Joint:
         """A hinge: q turns b relative to a about `axis` (in a's axes). At q = 0 the marker frames coincide.
 
-        Options of every joint: actuated (True, or the names of driven freedoms), limits (low, high), damping,
-        stiffness, rest, armature; for joints of several freedoms a number for all or one for each. drawn: where it
-        stands as the mechanism is drawn, if not at zero: states begin there. Or switchable: True for a joint that can
-        be switched off and on while the mechanism moves, "open" for one that is off at the start.
+        Options of every joint: actuated (True, or the names of actuated freedoms), limits (low, high), damping,
+        stiffness, rest, armature; for joints of several freedoms one number for all or one for each. drawn: the
+        coordinate in the drawn pose, if not zero; assembly starts there. switchable: True for a joint that can be
+        switched off and on while the mechanism moves, "open" for one that is off at the start.
         """
         return self.joint("revolute", name, a, b, (axis,), **options)
 
@@ -182,7 +182,7 @@ class Mechanism:
     def universal(
         self, name: str, a: Marker, b: Marker, axes: Iterable = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), **options
     ) -> Joint:
-        """Turns about the first axis, which a carries, then about the second, which b carries."""
+        """Turns about the first axis, fixed in a, then about the second, fixed in b."""
         return self.joint("universal", name, a, b, tuple(axes), **options)
 
     def spherical(self, name: str, a: Marker, b: Marker, **options) -> Joint:
@@ -220,13 +220,13 @@ class Mechanism:
         switchable: bool | str = False,
         **unknown,
     ) -> Joint:
-        """A joint of any kind by its name; the methods above are the usual way."""
+        """A joint of any kind by name; usually called by the methods above."""
         if unknown:
             raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {OPTIONS}")
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
         if (KINDS[kind] is Helical) != (pitch is not None):
-            raise MechanismError(f"joint {name!r}: a helical joint, and no other, takes a pitch (metres per radian)")
+            raise MechanismError(f"joint {name!r}: helical joints need a pitch (metres per radian), others take none")
         freedoms = KINDS[kind].v_names
         values = {"damping": damping, "stiffness": stiffness, "rest": rest, "armature": armature}
         joint = Joint(
@@ -262,19 +262,19 @@ class Mechanism:
     ) -> "Strut":
         """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
 
-        stroke: shortest and longest length, which become limits. mass: of both, or of barrel and rod. axis: for plane
+        stroke: shortest and longest length, which become limits. mass: the total, or (barrel, rod). axis: for planar
         mechanisms, the direction of the pins at both ends; without it, a universal joint at a and a ball at b. Options
-        are those of the slider, which is actuated unless said otherwise.
+        are those of the slider, which is actuated by default.
         """
         from kempe.mechanism.strut import strut
 
         return strut(self, name, a, b, stroke, mass, radius, axis, **options)
 
     def couple(self, name: str, coefficients: Mapping[str, float], offset: float = 0.0) -> Coupling:
-        """Ties joints together: the sum of coefficients times coordinates is `offset`, as of gears, or a rack.
+        """Couples joints: the sum of coefficients times coordinates is `offset`, as for gears or a rack.
 
-        coefficients: by joint, or joint.freedom where it has several; m.couple("mesh", {"sun": 30, "planet": 18}) for
-        two gears on one carrier, with their teeth.
+        coefficients: by joint, or joint.freedom where it has several. m.couple("mesh", {"sun": 30, "planet": 18})
+        couples two gears on one carrier by their numbers of teeth.
         """
         self.couplings.append(coupling(self, name, coefficients, offset))
         return self.couplings[-1]
@@ -298,7 +298,7 @@ class Mechanism:
         moment: Iterable[float] = (0.0, 0.0, 0.0),
         follows: bool = False,
     ) -> Wrench:
-        """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
+        """A constant force and moment on a body at a marker, in world axes, or in the marker's axes if it follows."""
         where = f"wrench {name!r}"
         wrench = Wrench(name, marker, numbers(force, 3, where), numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
         self.loads.append(wrench)
@@ -314,23 +314,23 @@ class Mechanism:
             named |= part.parameters
         return named
 
-    # ---- where it goes from here -----------------------------------------------------------------------
+    # ---- saving, checking, compiling -------------------------------------------------------------------
 
     @classmethod
     def from_dh(cls, name: str, **table) -> "Mechanism":
-        """A serial arm of bent slender rods by Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
+        """A serial arm of bent slender rods from Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
         from kempe.mechanism.dh import from_dh
 
         return from_dh(name, **table)
 
     def save(self, path: str | Path) -> list[str]:
-        """Writes the mechanism as YAML, URDF or MJCF (.xml), as the path ends; returns what that could not say."""
+        """Writes YAML, URDF or MJCF (.xml), by the ending of the path; returns what the format cannot express."""
         from kempe.formats.saving import save
 
         return save(self, path)
 
     def check(self) -> "Findings":
-        """Everything that is wrong or looks wrong, at once."""
+        """All errors and suspicious findings at once."""
         from kempe.check import check
 
         return check(self)
@@ -343,11 +343,11 @@ class Mechanism:
 
     def compile(self, formulation: str = "auto", parameters: str | Iterable[str] = (),
                 cut: str | Iterable[str] = (), **springs) -> "Model":  # fmt: skip
-        """Equations as native code; `parameters` stay inputs, everything else becomes a constant; `cut` are joints that
-        shall close loops, where the choice is not to be left to Kempe.
+        """A model, compiled to native code where used. `parameters` stay inputs, everything else becomes a constant;
+        `cut` names joints to cut, overriding Kempe's choice.
 
-        springs: for the formulation `springs`, stiffness [N/m] and damping [N s/m] of what holds the cuts, or
-        damping_ratio; numbers, or dicts by joint. There, bodies that hang on nothing without the joints in `cut` float.
+        springs: for the formulation `springs`, stiffness [N/m] and damping [N s/m] of the springs at the cuts, or
+        damping_ratio; numbers, or dicts by joint. There, bodies that are left without a joint by `cut` float.
         """
         from kempe.model import compile_model
 
@@ -355,16 +355,16 @@ class Mechanism:
         return compile_model(self, formulation, *listed, **springs)
 
     def mobility(self, near: Mapping | None = None) -> "Mobility":
-        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
+        """Freedoms by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
 
-        near: joint values, to ask about the branch they are on, where a mechanism can be assembled in several ways.
+        near: joint values that select the branch if the mechanism can be assembled in several ways.
         """
         from kempe.analyze.mobility import mobility
 
         return mobility(self.compile(), near)
 
     def _repr_html_(self) -> str:
-        """The graph in words where there is one, else what keeps it from being one."""
+        """The topology in words, or the errors if there are any."""
         findings = self.check()
         return f"<pre>{escape(self.topology().explain() if findings else str(findings))}</pre>"
 

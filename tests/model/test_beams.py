@@ -280,7 +280,7 @@ def test_a_model_with_beams_travels_and_its_mechanism_is_written_and_read(tmp_pa
         ({"E": -1.0}, "beam.E: is -1"),
         ({"rho": 0.0}, "beam.rho: is 0"),
         ({"shape": "clamped"}, "beam 'beam': there is no shape 'clamped'"),
-        ({"modes": 0}, "beam 'beam': modes are none"),
+        ({"modes": 0}, "beam 'beam': modes is zero in all directions"),
         ({"modes": 1.5}, "beam 'beam': modes takes a whole number"),
         ({"I": (1e-9, 1e-9, 1e-9)}, "beam 'beam': I takes one number, or two"),
         ({"shape": [lambda s: s, lambda s: s * s]}, "some sum of its shapes does not bend it"),
