@@ -141,7 +141,7 @@ def test_meshes_of_points_in_a_plane_or_nowhere(tmp_path):
 @pytest.mark.parametrize("ending", ["urdf", "xml"])
 def test_places_at_parameters_that_are_not_there_are_not_written(ending, tmp_path):
     (tmp_path / "m.yaml").write_text(FOUR_BAR.replace("{ground: [1, 0]}", "{ground: [nobody.length, 0]}"))
-    with pytest.raises(MechanismError, match=r"a place refers to 'nobody\.length', which is no parameter of it"):
+    with pytest.raises(MechanismError, match=r"a position refers to 'nobody\.length', which is not one of its parameters"):
         kp.load(tmp_path / "m.yaml").save(tmp_path / f"m.{ending}")
 
 
@@ -226,4 +226,4 @@ def test_archives_and_counts_are_no_meshes(tmp_path):
     claims = '{"accessors": [{"componentType": 5126, "type": "VEC3", "count": 9999999999}]}'
     for ending in ("glb", "gltf", "zip", "3mf", ""):
         (tmp_path / f"part.{ending}").write_text(claims)
-        assert "meshes are read from files that end with .stl" in refused(tmp_path / f"part.{ending}", read_mesh)
+        assert "the ending of a mesh file must be one of .stl" in refused(tmp_path / f"part.{ending}", read_mesh)

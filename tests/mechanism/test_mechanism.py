@@ -124,7 +124,10 @@ class TestMistakesLeaveNothingBehind:
                 "no freedom 'spin' to actuate",
             ),
             (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping=(1, 2, 3)), "give 2 numbers, not 3"),
-            (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping={"spin": 1}), "there is no freedom 'spin'"),
+            (
+                lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping={"spin": 1}),
+                "there is no freedom 'spin'",
+            ),
             (lambda m, r: m.joint("hinge", "A", m.ground.at(), r.start), "no kind 'hinge'"),
             (lambda m, r: m.universal("A", m.ground.at(), r.start, axes=((1, 0, 0),)), "it takes 2 axes, not 1"),
             (lambda m, r: m.body("b", 1.0, inertia=(1, 2)), "three principal values or a 3 x 3 matrix"),
