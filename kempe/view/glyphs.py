@@ -1,4 +1,4 @@
-"""Glyphs: what joints of each kind look like, and how the ground holds them."""
+"""Glyphs: the shapes that draw each kind of joint and its fixture to the ground."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ INNER = "#3d444d"  # the inner part of a hinge
 
 @dataclass(frozen=True)
 class Pin:
-    """How large a joint is drawn: its radius, and half of its length along its axis."""
+    """The drawn size of a joint: its radius, and half its length along its axis."""
 
     radius: float
     half: float
@@ -24,9 +24,9 @@ class Pin:
 def joint_shapes(
     joint: Joint, bodies: tuple[int, int], frames: tuple[Pose, Pose], pin: Pin, slim: float, reach: tuple[float, float]
 ) -> list[Shape]:
-    """The glyph of a joint, its parts on the bodies of markers a and b.
+    """The glyph of a joint, with parts on the bodies of markers a and b.
 
-    slim: the radius of rails. reach: from where to where the joint slides along its axis, if it does.
+    slim: the radius of rails. reach: the range in which the joint slides along its axis.
     """
     a, b = bodies
     size, length = pin.radius, 2 * pin.half
@@ -62,7 +62,7 @@ def joint_shapes(
 
 
 def slides(joint: Joint, pitch: float, q: np.ndarray) -> tuple[float, float]:
-    """How far a joint slides along its axis over rows of its coordinates, with zero in between."""
+    """The range in which a joint slides along its axis over rows of its coordinates, including zero."""
     column = {Prismatic: 0, Helical: 0, Cylindrical: 1}.get(joint.type)
     if column is None:
         return 0.0, 0.0
@@ -70,7 +70,7 @@ def slides(joint: Joint, pitch: float, q: np.ndarray) -> tuple[float, float]:
     return min(0.0, float(path.min())), max(0.0, float(path.max()))
 
 
-# Along which canonical axis each freedom's effort acts, and whether body a or body b carries that axis.
+# The canonical axis of each freedom's effort, and which body carries it: 0 for a, 1 for b.
 _X, _Y, _Z = np.eye(3)
 FREEDOM_AXES: dict[type, Sequence[tuple[int, np.ndarray]]] = {
     Revolute: ((0, _Z),),
@@ -86,7 +86,7 @@ FREEDOM_AXES: dict[type, Sequence[tuple[int, np.ndarray]]] = {
 
 
 def fixture(point: np.ndarray, up: np.ndarray, front: np.ndarray, flat: bool, size: float) -> list[Shape]:
-    """What holds a joint to the ground, below it: in a plane a hatched triangle, else a cone on a disc."""
+    """The fixture of a joint to the ground: a hatched triangle in planar views, else a cone on a disc."""
     right = np.cross(up, front)
     axes = np.column_stack([right, up, front])
     more = {"role": "ground", "name": "ground"}

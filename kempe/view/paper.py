@@ -1,4 +1,4 @@
-"""Paper: shapes as flat polygons with depth and shade, for pictures that are drawn without a browser."""
+"""Paper: shapes as flat polygons with depth and shade, for pictures drawn without a browser."""
 
 import itertools
 from functools import cache
@@ -8,9 +8,9 @@ import numpy as np
 from kempe.view.look import Look
 from kempe.view.shapes import Shape, triangles
 
-ROUND = 28  # sides of what is round
-TURN, RISE = 0.62, 0.36  # radians: where a three-quarter view is seen from
-DISTANCE = 3.0  # of the eye, in sizes of what is seen
+ROUND = 28  # sides of round shapes
+TURN, RISE = 0.62, 0.36  # angles of the three-quarter view [rad]
+DISTANCE = 3.0  # of the eye, in sizes of the scene
 
 
 class Sheet:
@@ -27,7 +27,7 @@ class Sheet:
         self.light = self.axes.T @ (np.array([-0.35, 0.75, 0.55]) / np.linalg.norm([-0.35, 0.75, 0.55]))
 
     def put(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places on the sheet (..., 2) and depths (...); face-on the places are world coordinates along its axes."""
+        """Positions on the sheet (..., 2) and depths (...); face-on, positions are world coordinates along its axes."""
         if self.face_on:
             seen = points @ self.axes.T
             return seen[..., :2], seen[..., 2]
@@ -56,9 +56,9 @@ def _left(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
 
 
 def faces(shape: Shape) -> list[np.ndarray]:
-    """A shape's polygons in its body's axes, in stacks (polygons, corners, 3) by their number of corners.
+    """A shape's polygons in its body's axes, in stacks (polygons, corners, 3) by number of corners.
 
-    They go round counter-clockwise, seen from outside, and are small enough to be sorted by depth.
+    They run counter-clockwise seen from outside, and are small enough to sort by depth.
     """
     across = max(float(shape.scale[:2].max()), 1e-12)
     pieces = int(np.clip(np.ceil(shape.scale[2] / across / 2), 1, 24)) if shape.mesh == "cylinder" else 1
@@ -87,7 +87,7 @@ def _unit(mesh: str, pieces: int) -> list[np.ndarray]:
 
 
 def _bands(levels: list[np.ndarray]) -> np.ndarray:
-    """Four-cornered faces between rings, from the lowest to the highest."""
+    """Quadrilaterals between rings, from the lowest to the highest."""
     return np.concatenate(
         [np.stack([low[:-1], low[1:], high[1:], high[:-1]], axis=1) for low, high in itertools.pairwise(levels)]
     )
@@ -119,7 +119,7 @@ def _plate(outline: tuple[tuple[float, float], ...]) -> list[np.ndarray]:
 
 
 def shaded(stack: np.ndarray, color: np.ndarray, sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
-    """Which faces of a stack, in world axes, are turned towards the viewer, and the colors of those under the light."""
+    """Which faces of a stack, in world axes, face the viewer, and their shaded colors."""
     spans = stack[:, 1:] - stack[:, :1]
     normals = np.cross(spans[:, :-1], spans[:, 1:]).sum(axis=1)
     sizes = np.linalg.norm(normals, axis=1, keepdims=True)
