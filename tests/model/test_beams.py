@@ -307,7 +307,7 @@ def test_markers_beyond_a_beam_and_beams_on_other_bodies_are_found():
     m.revolute("B", beam.at(2.0), rod.start)
     said = str(m.check())
     assert "marker beam.at(2, 0, 0) is at x = 2, beyond its ends at 0 and 1.3" in said
-    assert "body 'rod': a beam is no part of another body" in said
+    assert "body 'rod': a beam cannot be part of another body" in said
 
 
 # ---- the four-bar of paper 5 -----------------------------------------------------------------------------------
