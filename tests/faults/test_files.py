@@ -37,7 +37,10 @@ YAML = {
     "aliases": ("a: &a [1, 1]\nb: &b [*a, *a]\n" + "c: &c [*b, *b]\n", "not known here"),
     "a tensor": (BASE.replace("{rod: {length: 0.3, mass: 1.5}}", "{body: {mass: 1, tensor: [1, 1, 1, 0]}}"), "tensor"),
     "an inertia": (BASE.replace("{rod: {length: 0.3, mass: 1.5}}", "{body: {mass: 1, inertia: [1, 1]}}"), "three"),
-    "a mesh": (BASE.replace("{rod: {length: 0.3, mass: 1.5}}", "{mesh: {file: ../a.stl}}"), r"outside=True\) allows it"),
+    "a mesh": (
+        BASE.replace("{rod: {length: 0.3, mass: 1.5}}", "{mesh: {file: ../a.stl}}"),
+        r"outside=True\) allows it",
+    ),
 }
 
 
