@@ -58,9 +58,7 @@ class Element:
 def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:
     """The joints of a link. Written from child to parent, their order and axes are reversed."""
     joint, kind = link.joint, link.joint.type.name
-    slides = (
-        joint.pitch * joint.drawn[0] if joint.pitch is not None and joint.drawn else 0.0
-    )  # a screw in the drawn pose
+    slides = joint.pitch * joint.drawn[0] if joint.pitch is not None and joint.drawn else 0.0  # of a screw as drawn
     inside = kind == "free" and link.parent is not None
     steps = INSIDE if inside else STEPS[kind]
     axes = link.markers[1].rotation @ alignment(joint.type, joint.axes)

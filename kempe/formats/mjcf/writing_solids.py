@@ -43,9 +43,7 @@ def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) ->
     else:
         moments, axes = np.linalg.eigh(tensor)
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-    none = (moments < LEAST) & (
-        moments >= -ROUNDING * np.abs(moments).max()
-    )  # negative ones are impossible, but occur in files
+    none = (moments < LEAST) & (moments >= -ROUNDING * np.abs(moments).max())  # files may have negative ones
     if moves and mass < LEAST:
         odd[NO_MASS].append(body.name)
     elif moves and none.any():
