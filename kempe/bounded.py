@@ -22,7 +22,7 @@ def read_bounded(path: Path, largest: int, what: str = "description of a mechani
         raise FileError(f"{str(path)[:60]!r}: {error}") from error
     if len(content) > largest:
         size = f"{largest // 2**20} MiB" if largest >= 2**20 else f"{largest} bytes"
-        raise FileError(f"{path}: larger than {size}, the most that is read for a {what}")
+        raise FileError(f"{path}: larger than {size}, the limit for a {what}")
     return content
 
 

@@ -167,7 +167,9 @@ def _beam(body: Body, values: dict[str, float]) -> Iterator[Finding]:
         same = np.equal.outer(body.beam.integrals.plane, body.beam.integrals.plane)
         size = np.sqrt(np.diag(numbers))
         if not size.all() or eigh(np.where(same, numbers, 0.0) / np.outer(size, size))[0][0] < 1e-9:
-            yield _error(f"beam {body.name!r}", f"some sum of its shapes does not {what} it; give shapes that all do")
+            yield _error(
+                f"beam {body.name!r}", f"some combination of its shapes does not {what} it; give independent shapes"
+            )
     places = [(f"marker {x}", x.position[0]) for x in body.markers.values()]
     places += [(f"solid {part.name!r}", part.position[0]) for part in body.parts[1:]]
     for what, x in places:
@@ -223,7 +225,7 @@ def _physical(where: str, solid: Solid) -> Iterator[Finding]:
         yield Finding("warning", where, what + "about its own centre of mass")
     elif excess > 1e-9 * (moments[0] + moments[1]) + 1e-12 * scale:
         what = f"its principal moments {listed} kg m^2 break the triangle inequality by {excess:.3g}: no real body has "
-        yield Finding("warning", where, what + "them; a rotor's inertia belongs into armature= or a Hub")
+        yield Finding("warning", where, what + "them; a rotor's inertia belongs in armature= or a Hub")
 
 
 def _joints(m: Mechanism) -> Iterator[Finding]:

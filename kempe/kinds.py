@@ -128,7 +128,7 @@ def _is_dict(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(key, str) for key in given)
 
 
-ROWS = {"float": Kind("numbers in a row", is_row), "str": Kind("a list of names", _is_names)}
+ROWS = {"float": Kind("a list of numbers", is_row), "str": Kind("a list of names", _is_names)}
 PLAIN = {
     "str": Kind("text", lambda x: isinstance(x, str)),
     "float": Kind("a number", is_number),
@@ -144,15 +144,15 @@ SURE = {float: 0.5, str: "", bool: True, type(None): None, type(lambda: 0): lamb
 ANYTHING = {"Any", "object", "ndarray", "Literal", "Annotated"}  # not checked here
 MORE = {  # words for classes whose names alone would not help a user
     "Marker": "a marker, such as crank.end or m.ground.at(1, 0)",
-    "State": "a state, as model.state() or model.assemble() makes it",
+    "State": "a state, from model.state() or model.assemble()",
     "Motion": "a motion, such as kp.motions.cycloidal({'A': (0, 1)}, duration=2)",
-    "Model": "a model, as m.compile() makes it",
+    "Model": "a model, from m.compile()",
     "Solid": "a solid, such as kp.Rod(0.2, 1.5)",
-    "Body": "a body, such as m.rod() makes it",
+    "Body": "a body, such as one from m.rod()",
     "Support": "a support, kp.Support(points)",
-    "DataFrame": "a table of pandas, as run.to_pandas() makes it",
-    "Function": "one of CasADi's",
-    "SX": "an expression of CasADi's",
+    "DataFrame": "a pandas table, from run.to_pandas()",
+    "Function": "a CasADi function",
+    "SX": "a CasADi expression",
     "CompiledLaw": "a law over symbols (kp.Law, kp.pd, ..)",
     "Program": "a program: trace the function first (kp.trace), or take model.program(name)",
 }

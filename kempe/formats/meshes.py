@@ -76,7 +76,7 @@ def read_mesh(path: Path) -> Mesh:
     if not os.path.isfile(path):
         raise FileError(f"{path}: no such file")
     if path.stat().st_size > LARGEST:
-        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, the most that is read for a mesh")
+        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, the limit for a mesh")
     if path.suffix.lower() == ".msh":
         return _msh(path)
     if path.suffix.lower() not in ENDINGS:

@@ -37,9 +37,7 @@ class Source:
         content = read_bounded(path, LARGEST)
         self.size += len(content)
         if self.size > LARGEST:
-            raise FileError(
-                f"{path}: with its includes, larger than {LARGEST // 2**20} MiB, the most that is read for a mechanism"
-            )
+            raise FileError(f"{path}: with its includes, larger than {LARGEST // 2**20} MiB, the limit for a mechanism")
         return content
 
     def inside(self, path: Path, root: Path | None = None) -> Path:

@@ -174,7 +174,7 @@ def read_xml(path: Path, source: Source | None = None, levels: int = 0) -> Eleme
 def parse_xml(content: bytes, path: Path, source: Source | None = None, levels: int = 0) -> Element:
     """Parses the content of a file; returns the top element."""
     if len(content) > LARGEST:
-        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, the most that is read for a mechanism")
+        raise FileError(f"{path}: larger than {LARGEST // 2**20} MiB, the limit for a mechanism")
     builder = _Builder(path, source or Source(path.parent), levels)
     try:
         builder.parser.Parse(content, True)
@@ -210,7 +210,7 @@ class _Builder:
         many = self.source.elements > MOST
         if many or self.levels + len(self.open) >= DEEPEST:
             what = f"more than {MOST} elements" if many else f"elements nested deeper than {DEEPEST}"
-            raise FileError(f"{self.path}, line {line}: {what}, the most that is read for a mechanism")
+            raise FileError(f"{self.path}, line {line}: {what}, the limit for a mechanism")
         kept = {name: value for name, value in attributes.items() if name.partition(":")[0] != "xmlns"}
         element = Element(tag, kept, self.path, line, parent, self.source)
         if parent is None:

@@ -109,7 +109,7 @@ class Document:
         if len(where) > DEEPEST:
             raise self.error(where[:3], "entries are nested too deeply, or refer to themselves")
         if not isinstance(node, yaml.ScalarNode) and node.tag not in COLLECTIONS:
-            raise self.error(where, f"the tag {_tag(node)!r} is not taken here; leave it out")
+            raise self.error(where, f"the tag {_tag(node)!r} is not allowed here; leave it out")
         if isinstance(node, yaml.MappingNode):
             out = {}
             for key_node, value_node in node.value:
@@ -152,7 +152,7 @@ def _scalar(node: yaml.Node) -> Any:
     """A number, bool, None or string; dates and sexagesimal numbers stay strings as written."""
     text, tag = str(node.value), node.tag
     if tag not in PLAIN:
-        raise ValueError(f"the tag {_tag(node)!r} is not taken here; leave it out")
+        raise ValueError(f"the tag {_tag(node)!r} is not allowed here; leave it out")
     quoted = bool(getattr(node, "style", None))  # a style, which plain words do not have
     if tag.endswith("null"):
         return None

@@ -26,10 +26,10 @@ SIXTY = ":".join(["1", *["59"] * 200_000])
 YAML = {
     "a date": (BASE.replace("1.5", "!!timestamp xyz"), "unable to parse string"),
     "a flag": (BASE.replace("start]}", "start], actuated: !!bool maybe}"), "'maybe' is neither true nor false"),
-    "bytes": (BASE.replace("1.5", '!!binary "%%%"'), "the tag 'binary' is not taken"),
+    "bytes": (BASE.replace("1.5", '!!binary "%%%"'), "the tag 'binary' is not allowed"),
     "an object": (BASE.replace("1.5", '!!python/object/apply:os.system ["true"]'), "the tag 'python/object"),
-    "a set": (BASE.replace("name: x", "name: !!set {a, b}"), "the tag 'set' is not taken"),
-    "another tag": (BASE.replace("1.5", "!foo 3"), "the tag '!foo' is not taken"),
+    "a set": (BASE.replace("name: x", "name: !!set {a, b}"), "the tag 'set' is not allowed"),
+    "another tag": (BASE.replace("1.5", "!foo 3"), "the tag '!foo' is not allowed"),
     "to the base of sixty": (f"name: {SIXTY}\n{BASE[8:]}", "a number of 600001 digits"),
     "a long mass": (BASE.replace("1.5", f"{SIXTY}.5"), "unable to parse string as a number"),
     "many keys": (BASE + "loads:\n" + "".join(f"  k{i}: 1\n" for i in range(500_000)), "more than 100000 entries"),

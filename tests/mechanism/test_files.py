@@ -214,7 +214,7 @@ def test_files_that_are_not_there_or_not_text(tmp_path):
         ("name: 2024-13-45\nbodies: {a: {rod: {length: " + "1" * 5000 + ", mass: 1}}}", "a number of 5000 digits"),
         (
             "bodies: {a: {rod: {length: !foo 1, mass: 1}}}",
-            r"line 1, bodies\.a\.rod\.length: the tag '!foo' is not taken here",
+            r"line 1, bodies\.a\.rod\.length: the tag '!foo' is not allowed here",
         ),
         ("#" * (8 * 2**20 + 1), "larger than 8 MiB"),
     ],

@@ -283,7 +283,7 @@ def test_a_model_with_beams_travels_and_its_mechanism_is_written_and_read(tmp_pa
         ({"modes": 0}, "beam 'beam': modes is zero in all directions"),
         ({"modes": 1.5}, "beam 'beam': modes takes a whole number"),
         ({"I": (1e-9, 1e-9, 1e-9)}, "beam 'beam': I takes one number, or two"),
-        ({"shape": [lambda s: s, lambda s: s * s]}, "some sum of its shapes does not bend it"),
+        ({"shape": [lambda s: s, lambda s: s * s]}, "some combination of its shapes does not bend it"),
         ({"shape": [lambda s: abs(s - 0.5)]}, "beam 'beam': shape: a shape is not smooth"),
         ({"A": "thick"}, "beam 'beam': A is 'thick'; give a number"),
     ],

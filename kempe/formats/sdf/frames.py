@@ -136,7 +136,7 @@ class Frames:
     def _counted(self, element: Element) -> None:
         self._count += 1
         if self._count > MOST:
-            raise element.error(f"there are more than {MOST} links, joints, frames and models, the most that is read")
+            raise element.error(f"there are more than {MOST} links, joints, frames and models, which is the limit")
 
     def find(self, asking: Element, home: Frame, name: str) -> Frame:
         """The frame with this name, looked up in a model."""

@@ -37,7 +37,7 @@ def _include(include: Element, open_files: tuple[Path, ...]) -> None:
     if path is None:
         assert include.parent is not None
         if include.parent.tag != "world":
-            raise include.error(f"there is no {address!r}; put it beside the file, or its folder in {FOLDERS[0]}")
+            raise include.error(f"there is no {address!r}; put it next to the file, or its folder in {FOLDERS[0]}")
         include.note(f"there is no {address!r}; the world is read without it")
         include.take_all()
         return
@@ -58,7 +58,7 @@ def _found(include: Element, address: str) -> Path | None:
     if not mark:
         scheme, rest = "", address
     if scheme not in ("", "file", *NAMED):
-        raise include.error(f"{address!r} is not on this machine; save it here, and give its path")
+        raise include.error(f"{address!r} is not a local file; save it, and give its path")
     places = [include.file.parent]
     package = rest.partition("/")[0] if scheme in NAMED else ""
     package = "" if package in (".", "..") else package
