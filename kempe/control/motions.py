@@ -71,14 +71,14 @@ class Sinusoidal(Closed):
 
 @checked(MotionError)
 def cycloidal(values: Pairs, duration: float) -> Motion:
-    """From first to last value, with zero rate and acceleration at both ends."""
+    """Moves from first to last value, with zero rate and acceleration at both ends."""
     names, (first, last) = _entries(values, 2, "cycloidal", "a pair (first, last)")
     return Cycloidal(names, 0.0, _positive(duration, "cycloidal: duration"), first, last)
 
 
 @checked(MotionError)
 def quintic(values: Pairs, duration: float, rates: Pairs | None = None, accelerations: Pairs | None = None) -> Motion:
-    """From first to last value by a polynomial of degree 5; rates and accelerations at both ends default to zero."""
+    """Moves from first to last value by a quintic polynomial; rates and accelerations at the ends default to zero."""
     names, (x0, x1) = _entries(values, 2, "quintic", "a pair (first, last)")
     length = _positive(duration, "quintic: duration")
     v0, v1 = _filled(rates, names, "quintic: rates") * length
@@ -100,7 +100,7 @@ def trapezoidal(
     speed: float | Mapping[str, Any] | None = None,
     acceleration: float | Mapping[str, Any] | None = None,
 ) -> Motion:
-    """From first to last value with constant acceleration, constant speed, constant deceleration.
+    """Moves from first to last value with constant acceleration, constant speed, constant deceleration.
 
     Give either `duration` and `ramp`, the fraction of it that each ramp takes (default 0.25; at 0.5 there is no phase
     of constant speed). Or give limits of `speed` and `acceleration`, for all joints or by name: every joint keeps

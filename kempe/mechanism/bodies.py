@@ -94,7 +94,7 @@ class Rod(Solid):
     kind = "rod"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """Of a solid cylinder."""
+        """The inertia of a solid cylinder."""
         length, mass, radius = value("length"), value("mass"), value("radius")
         across = mass * (length * length / 12 + radius * radius / 4)
         tensor = tensor_matrix(mass * (radius * radius / 2), across, across)

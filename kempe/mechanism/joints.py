@@ -337,7 +337,7 @@ class Free(JointKind):
         return Shift(array(p[9:])), Rotation(p[:9].reshape(3, 3))
 
     def subspace(self, p):
-        """Everything."""
+        """All directions."""
         return np.eye(6)[:3], np.eye(6)[3:]
 
     def rates(self, q, v):
@@ -345,7 +345,7 @@ class Free(JointKind):
         return np.concatenate([quaternions.rate(q[:4], v[:3]), quaternions.turned(q[:4], v[3:])])
 
     def complement(self, p):
-        """Nothing."""
+        """No wrenches."""
         return zeros(6, 0)
 
     def neutral(self):
@@ -383,15 +383,15 @@ class Fixed(JointKind):
     units = ()
 
     def moves(self, p):
-        """None."""
+        """No moves."""
         return ()
 
     def subspace(self, p):
-        """Nothing."""
+        """No columns."""
         return _columns()
 
     def complement(self, p):
-        """Everything."""
+        """All wrenches."""
         return np.eye(6)
 
 

@@ -79,7 +79,7 @@ class Joint:
         return named | ({f"{self.name}.pitch": self.pitch} if self.pitch is not None else {})
 
     def frame(self, marker: Marker, value: Values) -> Moves:
-        """From the body's frame or a beam's section to the joint's frame on it, canonical axes along the joint's."""
+        """Moves from the body's frame, or a beam's section, to the joint's frame, canonical axes along the joint's."""
         return *shift_of(marker.offset(value)), *turns_of(times(marker.rotation, alignment(self.type, self.axes)))
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(eq=False)
 class Bodies:
-    """What has been read: bodies, sites and joints (with `ref`) by their names in the file."""
+    """The parts read so far: bodies, sites and joints (with `ref`) by their names in the file."""
 
     mechanism: Mechanism
     settings: Settings

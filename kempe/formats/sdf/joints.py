@@ -38,7 +38,7 @@ Z = (0.0, 0.0, 1.0)  # the default axis of a joint
 
 @dataclass(eq=False)
 class Parts:
-    """What has been read: bodies and joint names by their frames in the file.
+    """The parts read so far: bodies and joint names by their frames in the file.
 
     single: the one-coordinate joint for an axis of a joint in the file. hinges: name, both links, and axis in the
     world, in the drawn pose.
