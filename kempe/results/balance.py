@@ -100,12 +100,12 @@ def no_joint(run: "Trajectory", name: str) -> np.ndarray:
 
 
 def energy(run: "Trajectory") -> Energy:
-    """The energies or powers along a run."""
+    """Kinetic, potential and total energy along a run."""
     return Energy(*run.model.energy(run.q, run.v, p=run.inputs))
 
 
 def power(run: "Trajectory") -> Power:
-    """The energies or powers along a run."""
+    """The parts of power along a run."""
     actuators = np.einsum("ij,ij->i", run.u, run.v[:, run.model.driven])
     stops = np.einsum("ij,ij->i", run.stops, run.v[:, run.model.limited])
     dampers, loads = run.model.passive_power(run.q, run.v, p=run.inputs)
