@@ -294,7 +294,7 @@ def test_a_model_is_included_many_times_from_where_models_are(tmp_path, monkeypa
     gone = "<include><uri>model://sun</uri></include>"
     left_out = loaded(tmp_path, f'{gone}<model name="r">{link("a")}</model>', world=True)
     assert "line 2, world \"w\"/include: there is no 'model://sun'; the world is read without it" in left_out.notes
-    with pytest.raises(FileError, match=r"line 2, model \"m\"/include: there is no 'model://sun'; put it beside"):
+    with pytest.raises(FileError, match=r"line 2, model \"m\"/include: there is no 'model://sun'; put it next to"):
         loaded(tmp_path, gone)
 
 
