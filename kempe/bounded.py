@@ -1,4 +1,4 @@
-"""Files read with bounds: regular files alone, of so many bytes at most."""
+"""Bounded reading: only regular files, up to a maximum size."""
 
 import os
 import stat
@@ -6,28 +6,28 @@ from pathlib import Path
 
 from kempe.errors import FileError
 
-LEAST = 2**20  # bytes that are asked for, since some systems say of their files that they are empty
-HUGE = 1e150  # beyond it, squares of numbers are not finite
+LEAST = 2**20  # bytes requested at least, since some systems report size 0 for files with content
+HUGE = 1e150  # larger numbers would overflow when squared
 
 
 def read_bounded(path: Path, largest: int, what: str = "description of a mechanism") -> bytes:
-    """The content of a file; a pipe or a device, which may never end, is refused before it is read."""
+    """Reads a file; pipes and devices, which may never end, are refused."""
     try:
         with open(path, "rb", opener=_opened) as stream:
-            size = os.fstat(stream.fileno()).st_size  # what is asked for is taken from memory, there or not
+            size = os.fstat(stream.fileno()).st_size  # a read allocates the requested size, whatever the file has
             content = stream.read(min(largest, max(size, LEAST)) + 1)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # an impossible file name
         raise FileError(f"{str(path)[:60]!r}: {error}") from error
     if len(content) > largest:
         size = f"{largest // 2**20} MiB" if largest >= 2**20 else f"{largest} bytes"
-        raise FileError(f"{path}: larger than {size}, which no {what} is")
+        raise FileError(f"{path}: larger than {size}, the limit for a {what}")
     return content
 
 
 def _opened(path: str, flags: int) -> int:
-    """Without waiting for one who writes into a pipe."""
+    """Opens without waiting for a pipe's writer."""
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     kind = os.fstat(handle).st_mode
     if not stat.S_ISREG(kind):
@@ -37,9 +37,8 @@ def _opened(path: str, flags: int) -> int:
 
 
 def real(path: Path) -> Path:
-    """Where a path leads, with links followed; one that leads nowhere, such as a link to itself, is told when it is
-    opened."""
+    """The path with symbolic links resolved; broken ones, such as a link to itself, raise when opened."""
     try:
         return Path(os.path.realpath(path))
-    except ValueError:  # a name that no file can have
+    except ValueError:  # an impossible file name
         return path

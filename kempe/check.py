@@ -1,4 +1,4 @@
-"""Checking a mechanism: everything wrong with it at once, each finding with its place and what to do."""
+"""Checks: all findings about a mechanism at once, each with its place and what to do."""
 
 import math
 from collections import Counter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong ("error") or looks wrong ("warning"): where, what, and what to do."""
+    """One finding, an "error" or a "warning": where, what, and what to do."""
 
     level: str
     where: str
@@ -39,19 +39,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """All findings about a mechanism; true when there is no error."""
+    """All findings about a mechanism; true if there is no error."""
 
     mechanism: str
     all: tuple[Finding, ...]
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What makes it impossible to go on."""
+        """Findings that prevent compilation."""
         return tuple(f for f in self.all if f.level == "error")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What is possible but probably not meant."""
+        """Findings that are possible but probably not intended."""
         return tuple(f for f in self.all if f.level == "warning")
 
     def __bool__(self) -> bool:
@@ -59,7 +59,7 @@ class Findings:
 
     def __str__(self) -> str:
         if not self.all:
-            return f"{self.mechanism}: nothing to find fault with"
+            return f"{self.mechanism}: no errors or warnings"
         return "\n".join([f"{self.mechanism}:", *(f"  {f.level}: {f}" for f in self.all)])
 
     def raise_errors(self) -> None:
@@ -69,7 +69,7 @@ class Findings:
 
 
 def check(mechanism: "Mechanism") -> Findings:
-    """All findings about the description; the inertia matrix is looked at once nothing else is wrong."""
+    """All findings about a mechanism; the inertia matrix is checked only if there are no other errors."""
     values = mechanism.parameters
     if not mechanism.bodies:
         return Findings(mechanism.name, (_error("bodies", "there are none; add one, such as m.rod(...)"),))
@@ -98,11 +98,13 @@ def _names(m: "Mechanism") -> Iterator[Finding]:
                 f"{kind} {name!r}", "a name must not be empty or contain a dot, which separates parts of paths"
             )
         elif _looks_like_a_number(name):
-            yield _error(f"{kind} {name!r}", "the name looks like a number, and would be read as one from a file")
+            yield _error(
+                f"{kind} {name!r}", "the name looks like a number, and would be read as one from a file; choose another"
+            )
     for body in m.bodies:
         for name, uses in Counter(part.name for part in body.parts).items():
             if uses > 1:
-                yield _error(f"body {body.name!r}", f"{uses} of its solids are called {name!r}; name each differently")
+                yield _error(f"body {body.name!r}", f"{uses} of its solids are named {name!r}; give each its own name")
             if "." in name:
                 yield _error(f"body {body.name!r}, solid {name!r}", "a name must not contain a dot")
 
@@ -145,7 +147,7 @@ def _markers(m: "Mechanism", values: dict[str, float]) -> Iterator[Finding]:
 def _place(where: str, what: str, position, rotation, values: dict[str, float]) -> Iterator[Finding]:
     for x in position:
         if isinstance(x, str) and x not in values:
-            yield _error(where, f"{what} refers to {x!r}, which is no parameter of this mechanism")
+            yield _error(where, f"{what} refers to {x!r}, which is not a parameter of this mechanism")
         elif not isinstance(x, str) and not math.isfinite(x):
             yield _error(where, f"{what} has a coordinate that is {x}; give finite numbers")
     if rotation is not None and not (
@@ -155,19 +157,23 @@ def _place(where: str, what: str, position, rotation, values: dict[str, float]) 
 
 
 def _beam(body: Body, values: dict[str, float]) -> Iterator[Finding]:
-    """A beam is a body of its own, of real stuff, with shapes that bend it, each in its own way."""
+    """A beam must be a body of its own, with positive properties and independent shapes that bend it."""
     if any(part.solid.flexible for part in (body.parts if body.beam is None else body.parts[1:])):
-        yield _error(f"body {body.name!r}", "a beam is no part of another body; make it by m.beam(...) and weld them")
+        yield _error(
+            f"body {body.name!r}", "a beam cannot be part of another body; create it by m.beam(...) and weld them"
+        )
     if body.beam is None:
         return
     for name, x in body.beam.parameters().items():
         if x < 0 or (x == 0 and name != "damping"):
-            yield _error(f"{body.name}.{name}", f"is {x:g}; of a beam it must be positive")
+            yield _error(f"{body.name}.{name}", f"is {x:g}; it must be positive for a beam")
     for what, numbers in (("move", body.beam.integrals.overlap), ("bend", body.beam.integrals.curvature)):
         same = np.equal.outer(body.beam.integrals.plane, body.beam.integrals.plane)
         size = np.sqrt(np.diag(numbers))
         if not size.all() or eigh(np.where(same, numbers, 0.0) / np.outer(size, size))[0][0] < 1e-9:
-            yield _error(f"beam {body.name!r}", f"some sum of its shapes does not {what} it; give shapes that all do")
+            yield _error(
+                f"beam {body.name!r}", f"some combination of its shapes does not {what} it; give independent shapes"
+            )
     places = [(f"marker {x}", x.position[0]) for x in body.markers.values()]
     places += [(f"solid {part.name!r}", part.position[0]) for part in body.parts[1:]]
     for what, x in places:
@@ -192,7 +198,7 @@ def _bodies(m: "Mechanism", values: dict[str, float]) -> Iterator[Finding]:
         first = body.parts[0] if body.parts else None
         if first is not None and not first.name and isinstance(first.solid, Rod) and first.solid.length < 0:
             yield _error(
-                f"{body.name}.length", f"is {first.solid.length:g}; a rod goes along +x: turn its markers instead"
+                f"{body.name}.length", f"is {first.solid.length:g}; a rod lies along +x: rotate its markers instead"
             )
         for part in body.parts:
             where = f"body {body.name!r}" + (f", solid {part.name!r}" if part.name else "")
@@ -207,8 +213,8 @@ def _bodies(m: "Mechanism", values: dict[str, float]) -> Iterator[Finding]:
 
 
 def _physical(where: str, solid: Solid) -> Iterator[Finding]:
-    """No real body has a moment of inertia larger than the sum of the other two; hubs are not whole bodies. Files of
-    real robots are full of such moments: what counts is the inertia matrix that they lead to."""
+    """Warns of moments of inertia that no real body has: one larger than the sum of the other two. Files of real robots
+    often have them, so this is not an error: only the resulting inertia matrix counts. Hubs are not whole bodies."""
     inertia = solid.inertia(solid.parameters().__getitem__)
     if inertia.mass < 0:
         return
@@ -223,7 +229,7 @@ def _physical(where: str, solid: Solid) -> Iterator[Finding]:
         yield Finding("warning", where, what + "about its own centre of mass")
     elif excess > 1e-9 * (moments[0] + moments[1]) + 1e-12 * scale:
         what = f"its principal moments {listed} kg m^2 break the triangle inequality by {excess:.3g}: no real body has "
-        yield Finding("warning", where, what + "them; a rotor's inertia belongs into armature= or a Hub")
+        yield Finding("warning", where, what + "them; a rotor's inertia belongs in armature= or a Hub")
 
 
 def _joints(m: "Mechanism") -> Iterator[Finding]:
@@ -255,12 +261,12 @@ def _joints(m: "Mechanism") -> Iterator[Finding]:
 
 
 def _switchable(joint: "Joint", where: str) -> Iterator[Finding]:
-    """It closes a loop where it is on, and has no coordinate that anything could act along."""
+    """A switchable joint has no coordinate along which anything could act."""
     must = stays(joint)
     if must:
-        yield _error(where, f"{must}, which takes a coordinate, and a switchable joint has none; put it elsewhere")
+        yield _error(where, f"{must}, which needs a coordinate, and a switchable joint has none; put it elsewhere")
     if joint.type is Free:
-        yield _error(where, "a free joint holds nothing, so there is nothing to switch")
+        yield _error(where, "a free joint constrains nothing, so there is nothing to switch")
 
 
 def _axes(joint: "Joint", where: str) -> Iterator[Finding]:
@@ -290,7 +296,7 @@ def _connections(m: "Mechanism") -> Iterator[Finding]:
     for joint in m.joints:
         apart = joint.a.body is not joint.b.body and {joint.a.body, joint.b.body} <= known
         if not apart or (joint.switchable and stays(joint)):
-            return  # said already
+            return  # reported already
     try:
         topology(m)
     except TopologyError as error:
@@ -298,23 +304,23 @@ def _connections(m: "Mechanism") -> Iterator[Finding]:
 
 
 def _inertia_matrix(tree: Tree) -> Iterator[Finding]:
-    """Joints that meet no inertia, or a negative one; loops may hold those that do, so a mechanism with loops that stay
-    is not judged by its tree."""
+    """Joints of trees that move against zero or negative inertia. Mechanisms with permanent loops are not checked,
+    since loops may hold such joints."""
     if any(not loop.joint.switchable for loop in tree.topology.loops):
         return
     loose, negative = weak_joints(tree)
     if loose:
-        what = f"joint {', '.join(loose)} can move against no inertia at all: a thin rod spins freely on a ball joint, "
+        what = f"joint {', '.join(loose)} can move without inertia: a thin rod spins freely on a ball joint, "
         remedy = "a massless link on any; give the body a radius, a mass or inertia, the joint an armature, or fix it"
         yield _error("the mechanism", what + remedy)
     if negative:
-        what = f"joint {', '.join(negative)} meets a negative inertia: what it carries has moments that no body has, "
+        what = f"joint {', '.join(negative)} moves against negative inertia: it carries impossible moments of inertia, "
         remedy = "or an armature below zero; give the bodies their true inertia, the joint an armature, or fix it"
         yield _error("the mechanism", what + remedy)
 
 
 def _gravity(m: "Mechanism", tree: Tree) -> Iterator[Finding]:
-    """Gravity along every hinge does nothing: most likely a planar mechanism with gravity left at its default."""
+    """Warns of gravity parallel to every hinge: most likely a planar mechanism with default gravity."""
     g = np.array(m.gravity)
     hinges = [k for k, link in enumerate(tree.links) if link.kind.name == "revolute"]
     if not norm(g) or not hinges or len(hinges) < len(tree.links):

@@ -1,4 +1,4 @@
-"""The `kempe` command: each answer is a result or one clear sentence, never a traceback."""
+"""Command line: the `kempe` command, which answers with a result or one clear sentence, never a traceback."""
 
 import json
 import warnings
@@ -21,18 +21,18 @@ Name = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Floating = Annotated[
     bool | None,
-    typer.Option("--floating/--welded", help="Links of a file that no joint leads to from the ground: free, or fixed."),
+    typer.Option("--floating/--welded", help="Links of a file not connected to the ground: free, or fixed."),
 ]
 Outside = Annotated[
-    bool, typer.Option("--outside", help="Read includes and meshes that lie outside the folder of the file, too.")
+    bool, typer.Option("--outside", help="Also read includes and meshes outside the folder of the file.")
 ]
-Folder = Annotated[Path | None, typer.Option(help="Where files go; kempe-X unless given.")]
+Folder = Annotated[Path | None, typer.Option(help="Output folder; default kempe-X.")]
 
 
 @app.callback(invoke_without_command=True)
 def kempe(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Kempe, a compiler for mechanisms."""
     if version:
@@ -44,9 +44,9 @@ def kempe(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where pictures and the page go.")] = Path("demo"),
+    folder: Annotated[Path, typer.Option(help="Output folder.")] = Path("demo"),
 ) -> None:
-    """Move an excavator through a dig, and write pictures and a page to look at."""
+    """Move an excavator through a dig; write pictures and an HTML page."""
     from kempe.demo.show import show
 
     show(folder, console)
@@ -54,7 +54,7 @@ def demo(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """The mechanisms of the gallery."""
+    """List the mechanisms of the gallery."""
     from kempe.gallery.entries import ENTRIES
 
     if as_json:
@@ -73,7 +73,7 @@ def list_(as_json: Json = False) -> None:
 def info(
     x: Name, floating: Floating = None, outside: Outside = False, folder: Folder = None, as_json: Json = False
 ) -> None:
-    """A mechanism on one screen: parts, freedom, actuation, loops, equations, coordinates, and a picture."""
+    """Show a mechanism on one screen: parts, freedom, actuation, loops, equations, coordinates, and a picture."""
     from kempe.commands import info as command
     from kempe.commands.subject import subject
 
@@ -89,13 +89,13 @@ def info(
 def run(
     x: Name,
     duration: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
-    state: Annotated[list[str] | None, typer.Option(help="Start: A=30deg, hook=1,0,0,0; repeat for more.")] = None,
-    near: Annotated[list[str] | None, typer.Option(help="How loops shall close: near D=70deg.")] = None,
+    state: Annotated[list[str] | None, typer.Option(help="Start: A=30deg, hook=1,0,0,0; can be repeated.")] = None,
+    near: Annotated[list[str] | None, typer.Option(help="How loops close: near D=70deg.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="Start rates: A=2.0.")] = None,
     torque: Annotated[list[str] | None, typer.Option(help="Constant efforts: A=1.5.")] = None,
     on: Annotated[list[str] | None, typer.Option(help="Times at which joints are switched on: grip=0.5,2.")] = None,
     off: Annotated[list[str] | None, typer.Option(help="Times at which joints are switched off.")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Of the error in a step.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Error tolerance of a step.")] = None,
     method: Annotated[str | None, typer.Option(help="dop853, dopri5, radau, rk4 or euler.")] = None,
     step: Annotated[float | None, typer.Option(help="Step size of rk4 and euler, in seconds.")] = None,
     output: Annotated[float | None, typer.Option(help="Seconds between rows.")] = None,
@@ -106,11 +106,11 @@ def run(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Run a mechanism; data, plots, pictures and a page to look at go into a folder.
+    """Run a mechanism; write data, plots, pictures and an HTML page to a folder.
 
     A gallery name makes its default run, unless --state, --near, --rate, --torque, --on or --off are given. Loops are
     closed first.
-    The exit code is 1 where a run broke off: singular, step too small, not closed, or numbers that are not finite.
+    The exit code is 1 if the run ended early: singular, step too small, not closed, or non-finite.
     """
     from kempe.commands import run as command
     from kempe.commands.subject import subject
@@ -137,14 +137,14 @@ def run(
 @app.command()
 def counts(
     x: Name,
-    quick: Annotated[bool, typer.Option("--quick", help="Operations only: nothing is compiled and measured.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Operations only: compile and measure nothing.")] = False,
     floating: Floating = None,
     outside: Outside = False,
     as_json: Json = False,
 ) -> None:
-    """Forward dynamics by every formulation side by side, and which one `auto` takes.
+    """Compare forward dynamics by every formulation, and show which one `auto` takes.
 
-    Operations, seconds to compile, nanoseconds of one evaluation, and how much rounding changes accelerations; then the
+    Operations, seconds to compile, nanoseconds per evaluation, and the effect of rounding on accelerations; then the
     operations of other functions.
     """
     from kempe.commands import counts as command
@@ -162,12 +162,12 @@ def counts(
 @app.command()
 def convert(
     x: Name,
-    target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending says the format.")],
+    target: Annotated[Path, typer.Argument(metavar="Y", help="The file to write; its ending selects the format.")],
     floating: Floating = None,
     outside: Outside = False,
     as_json: Json = False,
 ) -> None:
-    """Write a mechanism as another file: YAML, URDF or MJCF; what is not used or cannot be said is listed."""
+    """Convert a mechanism to YAML, URDF or MJCF; list what is not used or cannot be expressed."""
     from kempe.commands import convert as command
     from kempe.commands.subject import subject
 
@@ -184,7 +184,7 @@ def convert(
 
 @app.command()
 def prepare() -> None:
-    """Compile the integrators now, once on a machine, so that no first run waits for it."""
+    """Compile the integrators now, once per machine, so that no first run waits for them."""
     from kempe.commands.prepare import prepare as command
 
     with Console(stderr=True).status("compiling") as status:
@@ -194,13 +194,11 @@ def prepare() -> None:
 
 @app.command("cache")
 def cache_(
-    check: Annotated[bool, typer.Option("--check", help="Read every file, and remove what is damaged.")] = False,
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Remove everything; it is compiled again when needed.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Read every file, and remove damaged ones.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove everything; it is recompiled when needed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the compiled code and programs that are kept on disk, check them, or clear them."""
+    """Show the compiled code and programs on disk, check them, or clear them."""
     from dataclasses import asdict
 
     from kempe.commands import cache as command
@@ -221,16 +219,16 @@ def cache_(
 @app.command()
 def bench(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few mechanisms and repetitions; beside other libraries only.")
+        bool, typer.Option("--quick", help="Few mechanisms and repetitions; comparisons with other libraries only.")
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(metavar="SECTION", help="A section; repeat for more.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where results go; benchmarks/results unless given.")] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="SECTION", help="A section; can be repeated.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Output folder; default benchmarks/results.")] = None,
 ) -> None:
-    """Measure Kempe beside Pinocchio, MuJoCo, Drake and Exudyn, on this machine: a table, JSON and plots.
+    """Compare Kempe with Pinocchio, MuJoCo, Drake and Exudyn on this machine: a table, JSON and plots.
 
-    Makes an environment of its own beside the sources, which the measurements come with. The exit code is that of the
-    measurements. Sections beside others: agreement, forward, inverse, batches, rollouts, precision, building. Kempe by
-    itself: compiler, starting, trees, simulation, loops, closed, many, counts, accounting.
+    Creates a separate environment next to the sources, which include the measurements. The exit code is that of the
+    measurements. Comparisons: agreement, forward, inverse, batches, rollouts, precision, building. Kempe alone:
+    compiler, starting, trees, simulation, loops, closed, many, counts, accounting.
     """
     import kempe
     from kempe.commands import bench as command
@@ -244,16 +242,16 @@ def bench(
 @app.command()
 def reproduce(
     papers: Annotated[
-        list[int] | None, typer.Argument(metavar="[1|2|3|4|5]...", help="Of which papers; of all.")
+        list[int] | None, typer.Argument(metavar="[1|2|3|4|5]...", help="Papers to reproduce; default all.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="Where all of it goes; reproduce, or reproduce-3 for paper 3, unless given.")
+        Path | None, typer.Option(help="Output folder; default reproduce, or reproduce-3 for paper 3.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Reproduce papers: figures, animations and tables on one page, their numbers beside ours, and data in folders.
+    """Reproduce papers: figures, animations and tables on one page, with the papers' numbers next to ours, and data.
 
-    The exit code is 1 where a study broke off; the others are on the page all the same.
+    The exit code is 1 if a study failed; the others are still on the page.
     """
     from kempe.commands import reproduce as command
     from kempe.papers.studies import chosen
@@ -273,7 +271,7 @@ def reproduce(
 
 
 def _say(text: str) -> None:
-    """As it is: names are no markup."""
+    """Prints text as it is: names are not markup."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -282,7 +280,7 @@ def _print_json(value: Any) -> None:
 
 
 def main() -> None:
-    """What `kempe` on the command line runs."""
+    """The entry point of the `kempe` command."""
     warnings.showwarning = _warned
     try:
         app()
@@ -293,12 +291,12 @@ def main() -> None:
 
 
 def _warned(message, *_) -> None:
-    """A warning as the sentence it is, without the line of code it comes from."""
+    """Prints a warning as one sentence, without the line of code it comes from."""
     _tell(f"kempe: {message}", "yellow")
 
 
 def _complain(text: str, error: Exception) -> None:
-    """One line, however long, so that a program can read it too."""
+    """Prints the error on one line, however long, so that programs can read it."""
     _tell(f"kempe: {text}", "red")
     raise SystemExit(2) from error
 

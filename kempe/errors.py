@@ -1,18 +1,17 @@
-"""Every exception Kempe raises; each message says what is wrong, where (by name) and what to do."""
+"""Errors: all exceptions of Kempe; each message says what is wrong, where (by name), and what to do."""
 
-LONGEST, WORD = 4000, 200  # characters of a line of a message, and of a word in it
+LONGEST, WORD = 4000, 200  # characters of a line of a message, and of a word
 
 
 class KempeError(Exception):
-    """The base of all of Kempe's own exceptions. What is quoted in a message may be anything."""
+    """The base class of all of Kempe's exceptions. Makes messages printable, whatever they quote."""
 
     def __init__(self, *arguments):
         super().__init__(*(plain(x) if isinstance(x, str) else x for x in arguments))
 
 
 def plain(message: str) -> str:
-    """A message that can be shown: what cannot be printed is written in ASCII, what is very long is cut in the middle.
-    Lines stay lines."""
+    """A printable message: other characters are escaped as ASCII, very long words and lines are cut in the middle."""
     if not message.isprintable():
         message = "".join(x if x.isprintable() or x == "\n" else ascii(x)[1:-1] for x in message)
     if len(message) <= WORD:
@@ -30,7 +29,7 @@ class TraceError(KempeError):
 
 
 class ProgramError(KempeError, ValueError):
-    """A program contradicts itself: a slot read before it is written, a table of the wrong width."""
+    """A program is inconsistent: for example a slot is read before it is written, or a table has the wrong width."""
 
 
 class ArgumentError(KempeError, ValueError):
@@ -38,19 +37,19 @@ class ArgumentError(KempeError, ValueError):
 
 
 class CompileError(KempeError):
-    """A program cannot be turned into machine code on this machine."""
+    """A program cannot be compiled to machine code on this machine."""
 
 
 class MechanismError(KempeError, ValueError):
-    """A mechanism is described wrongly."""
+    """A mechanism is described incorrectly."""
 
 
 class FileError(KempeError):
-    """A file cannot be read or written; the message names it, and line and field where there are any."""
+    """A file cannot be read or written; the message names it, with line and field where possible."""
 
 
 class TopologyError(KempeError):
-    """A mechanism's joints cannot be arranged as asked."""
+    """The joints of a mechanism cannot be arranged as requested."""
 
 
 class StateError(KempeError, ValueError):
@@ -58,24 +57,24 @@ class StateError(KempeError, ValueError):
 
 
 class NotClosed(StateError):
-    """Loops are not closed, or cannot be; the message says which, by how much, and what is out of reach."""
+    """Loops are open, or cannot be closed; the message names them, with the gap, and what is out of reach."""
 
 
 class Singular(StateError):
-    """A state at which loops, actuators or inertia do not determine what was asked for; the message says which."""
+    """At this state loops, actuators or inertia do not determine the result; the message says which."""
 
 
 class RowError(StateError, IndexError):
-    """A trajectory has no such row; an IndexError too, so that loops over it end."""
+    """A trajectory has no such row; also an IndexError, so that iteration ends."""
 
 
 class MotionError(KempeError, ValueError):
-    """A desired motion, or a table over time, contradicts itself or does not fit another."""
+    """A desired motion or a table over time is inconsistent, or does not fit another."""
 
 
 class MissingPackage(KempeError, ImportError):
-    """A package that only this call needs is not installed; the message says how to get it."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 class ViewError(KempeError, ValueError):
-    """Something cannot be drawn as asked."""
+    """Something cannot be drawn as requested."""

@@ -1,4 +1,4 @@
-"""Kinds of arguments: what public functions are given, looked at by their annotations before anything is done.
+"""Kinds: checks the arguments of public functions against their annotations.
 
     @checked(MechanismError)
     class Mechanism:
@@ -6,8 +6,8 @@
 
     m.rod("crank", "0.3", 1.0)   # MechanismError: rod 'crank': length is '0.3'; give a number
 
-Annotations are the declaration: `float`, `int`, `bool`, `str`, paths, dicts, sequences, functions, and classes, by
-their name, so that nothing is imported for it. What has no annotation, or another one, is looked at by the function.
+Checked annotations are `float`, `int`, `bool`, `str`, paths, dicts, sequences, functions, and classes (by name, so that
+nothing needs to be imported). Arguments with other annotations or none are left to the function.
 """
 
 import ast
@@ -21,21 +21,21 @@ from os import PathLike
 from typing import Any, TypeVar
 
 LARGEST = 1.7976931348623157e308
-LONGEST = 60  # characters of what was given, as far as a message quotes it
+LONGEST = 60  # characters of an argument that a message quotes
 
 Checked = TypeVar("Checked", bound=Callable)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument can be: in words, and as a test."""
+    """A kind of argument: in words, and as a test."""
 
     words: str
     takes: Callable[[Any], bool]
 
 
 def short(given: Any) -> str:
-    """What was given, in less than a line."""
+    """A value quoted in less than a line."""
     shape, kind = getattr(given, "shape", None), getattr(given, "dtype", None)
     if kind is not None and isinstance(shape, tuple) and shape:
         return f"an array of {kind} of shape {shape}"
@@ -43,17 +43,17 @@ def short(given: Any) -> str:
     quoted.maxlevel, quoted.maxstring, quoted.maxlong, quoted.maxother = 2, LONGEST, LONGEST, LONGEST
     try:
         words = " ".join(quoted.repr(given).split())
-    except Exception:  # what was given may be anything, and so may its __repr__
+    except Exception:  # __repr__ of user objects may raise anything
         words = f"a {type(given).__name__}"
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 4]} ..."
 
 
 def doubles(given: Any, what: str, error: type[Exception]) -> Any:
-    """Numbers, or rows of them, as an array of doubles; complex and masked ones, which would lose that, are refused."""
+    """Numbers or rows of numbers as an array of doubles; complex and masked arrays are refused."""
     import numpy as np  # here, since importing Kempe loads nothing heavy
 
     if np.ma.is_masked(given):
-        raise error(f"{what} has masked entries, whose mask would be lost; give the numbers that are meant")
+        raise error(f"{what} has masked entries, and the mask would be lost; give plain numbers")
     try:
         found = np.asarray(given)
         if found.dtype.kind in "biuf" or (found.dtype.kind == "O" and all(map(is_number, found.flat))):
@@ -66,7 +66,7 @@ def doubles(given: Any, what: str, error: type[Exception]) -> Any:
 
 
 def is_number(given: Any) -> bool:
-    """Whether it is one real number that a double can hold; flags and text are none."""
+    """Whether it is one real number within the range of a double; bools and text are not."""
     if type(given) is float:
         return True
     if isinstance(given, Real):
@@ -91,7 +91,7 @@ def text(given: Any, what: str, error: type[Exception]) -> str:
 
 
 def whole(given: Any, what: str, error: type[Exception]) -> int:
-    """A number of something."""
+    """A whole number."""
     if not _is_whole(given):
         raise error(f"{what} is {short(given)}; give a whole number")
     return int(given)
@@ -108,7 +108,7 @@ def _is_flag(given: Any) -> bool:
 
 
 def is_row(given: Any) -> bool:
-    """Whether it can be gone through, and is neither text nor a dict."""
+    """Whether it is iterable, and neither text nor a dict."""
     if isinstance(given, (str, bytes, bytearray, memoryview, Mapping, type)):
         return False
     if type(given).__module__ == "casadi.casadi":  # has an __iter__ that raises
@@ -118,7 +118,7 @@ def is_row(given: Any) -> bool:
 
 
 def _is_names(given: Any) -> bool:
-    """What can be gone through once only is left to the function."""
+    """Whether it is a row of names; the entries of iterators are left to the function."""
     if not (isinstance(given, Mapping) or is_row(given)):
         return False
     return isinstance(given, Iterator) or all(isinstance(x, str) for x in given)
@@ -128,7 +128,7 @@ def _is_dict(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(key, str) for key in given)
 
 
-ROWS = {"float": Kind("numbers in a row", is_row), "str": Kind("a list of names", _is_names)}
+ROWS = {"float": Kind("a list of numbers", is_row), "str": Kind("a list of names", _is_names)}
 PLAIN = {
     "str": Kind("text", lambda x: isinstance(x, str)),
     "float": Kind("a number", is_number),
@@ -140,13 +140,13 @@ PLAIN = {
     "Mapping": Kind("a dict by name", _is_dict),
     **dict.fromkeys(("Sequence", "Iterable", "tuple", "list"), Kind("a list", is_row)),
 }
-SURE = {float: 0.5, str: "", bool: True, type(None): None, type(lambda: 0): lambda: 0}  # a type says it all
-ANYTHING = {"Any", "object", "ndarray", "Literal", "Annotated"}  # looked at by the function, where at all
-MORE = {  # words for classes whose names alone do not tell a user what to give
+SURE = {float: 0.5, str: "", bool: True, type(None): None, type(lambda: 0): lambda: 0}  # no further check needed
+ANYTHING = {"Any", "object", "ndarray", "Literal", "Annotated"}  # not checked here
+MORE = {  # words for classes whose names alone would not help a user
     "Marker": "a marker, such as crank.end or m.ground.at(1, 0)",
-    "State": "a state, as model.state() or model.assemble() makes it",
+    "State": "a state, from model.state() or model.assemble()",
     "Motion": "a motion, such as kp.motions.cycloidal({'A': (0, 1)}, duration=2)",
-    "Model": "a model, as m.compile() makes it",
+    "Model": "a model, from m.compile()",
     "Mechanism": "a mechanism, kp.Mechanism(name)",
     "Equations": "equations, such as model.equations",
     "Structures": "structures, such as model.structures",
@@ -154,18 +154,18 @@ MORE = {  # words for classes whose names alone do not tell a user what to give
     "Switch": "a switch, kp.Switch(when, joints)",
     "Stops": "kp.Stops(..)",
     "Solid": "a solid, such as kp.Rod(0.2, 1.5)",
-    "Body": "a body, such as m.rod() makes it",
+    "Body": "a body, such as one from m.rod()",
     "Support": "a support, kp.Support(points)",
-    "DataFrame": "a table of pandas, as run.to_pandas() makes it",
-    "Function": "one of CasADi's",
-    "SX": "an expression of CasADi's",
+    "DataFrame": "a pandas table, from run.to_pandas()",
+    "Function": "a CasADi function",
+    "SX": "a CasADi expression",
     "CompiledLaw": "a law over symbols (kp.Law, kp.pd, ..)",
     "Program": "a program: trace the function first (kp.trace), or take model.program(name)",
 }
 
 
 def kind_of(annotation: Any, known: Mapping[str, Any]) -> Kind | None:
-    """The kind that an annotation declares; None where it takes anything. `known` are names of its module."""
+    """The kind that an annotation declares; None if it takes anything. `known`: the names of its module."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return _kind(ast.parse(text, mode="eval").body, known)
 
@@ -186,7 +186,7 @@ def _kind(node: ast.expr, known: Mapping[str, Any]) -> Kind | None:
         return ROWS.get(entry, PLAIN[name]) if PLAIN[name].takes is is_row else PLAIN[name]
     alias = known.get(name)
     if name in ANYTHING or isinstance(alias, TypeVar) or (alias is None and name not in MORE):
-        return None  # among others, what is imported for type checkers alone and may be no class
+        return None  # including names imported only for type checkers, which may not be classes
     if alias is not None and not isinstance(alias, type):  # an alias, such as Numbers = float | Sequence[float]
         return kind_of(alias, known)
     what = MORE.get(name, f"a {name}")
@@ -194,8 +194,8 @@ def _kind(node: ast.expr, known: Mapping[str, Any]) -> Kind | None:
 
 
 def checked(error: type[Exception], *but: str) -> Callable[[Checked], Checked]:
-    """Decorates a function, or a class and thereby its public functions but some: arguments of the wrong kind raise an
-    error with a sentence. It costs about a microsecond in a call: functions that take little more look themselves."""
+    """Decorates a function, or the public functions of a class except `but`: arguments of the wrong kind raise an error
+    with a sentence. This costs about a microsecond per call, so very short functions do their own checks."""
 
     def decorated(thing: Any) -> Any:
         if not inspect.isclass(thing):
@@ -212,14 +212,14 @@ def checked(error: type[Exception], *but: str) -> Callable[[Checked], Checked]:
 
 
 def _watched(function: Callable, error: type[Exception], where: str) -> Any:
-    """A function that looks at what it is given first."""
+    """The function with checks of its arguments."""
     kinds: dict[str, Kind] = {}
-    sure: dict[str, set[type]] = {}  # types that an argument is of, and nothing more needs looking at
+    sure: dict[str, set[type]] = {}  # types of an argument that need no further check
     places: list[tuple[int, str, set[type]]] = []
     learned = False
 
     def learn() -> None:
-        """When it is first called, so that importing stays light."""
+        """Reads the annotations, on the first call, so that importing stays fast."""
         nonlocal learned
         found = []
         for place, p in enumerate(inspect.signature(function).parameters.values()):
@@ -232,7 +232,7 @@ def _watched(function: Callable, error: type[Exception], where: str) -> Any:
             sure[p.name] = {t for t, example in SURE.items() if kind.takes(example)}
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
                 found.append((place, p.name, sure[p.name]))
-        places[:], learned = found, True  # whole, since several threads may learn at once
+        places[:], learned = found, True  # assigned at once, since several threads may learn at the same time
 
     @wraps(function)
     def looked_at(*given, **named):

@@ -166,7 +166,7 @@ def test_a_file_with_a_loop_falls_freely_from_an_assembled_state(folder):
     (folder / "four bar.yaml").write_text(FOUR_BAR)
     text = run("run", "four bar.yaml", "--duration", "1", cwd=folder).stdout
     assert "finished at t = 1 s" in text
-    assert "from the way its loops close nearest to all joints at zero" in text
+    assert "assembled closest to all joints at zero" in text
     given = "--state", "A=90deg", "--near", "D=70deg", "--rate", "C=1", "--torque", "A=2", "--duration", "0.5"
     run("run", "four bar.yaml", *given, "--folder", "driven", cwd=folder)
     start = kp.Trajectory.load(folder / "driven" / "run.npz")
@@ -208,7 +208,7 @@ def test_singular_poses_end_a_run_or_are_crossed(folder):
         (("run", "four bar.yaml", "--torque", "C=1"), "tau: C is not actuated"),
         (("run", "four bar.yaml", "--state", "C=10mm"), "wrong unit; it takes deg or rad"),
         (("run", "four-bar", "--method", "rk4"), "follows a motion, and nothing is integrated"),
-        (("run", "puma", "--near", "joint1=1"), "--near says how loops shall close"),
+        (("run", "puma", "--near", "joint1=1"), "--near selects how loops close"),
         (("run", "n-four-bar", "--singular", "jump"), "it takes 'stop' or 'cross'"),
         (("run", "broken.yaml"), "broken.yaml, line 2"),
         (("reproduce", "7"), "paper 7 cannot be reproduced yet; there are: 1, 2, 3, 4, 5"),
@@ -256,7 +256,7 @@ def test_numbers_with_units():
     assert found["C"] == pytest.approx(0.001)
     assert found["hook"] == [1, 0, 0, 0]
     for word, what in (
-        ("A=fast", "'fast' is no number"),
+        ("A=fast", "'fast' is not a number"),
         ("A=5mm", "wrong unit; it takes deg or rad"),
         ("B=5deg", "wrong unit; it takes mm or m"),
         ("hook=1deg", "wrong unit; it takes no unit"),
@@ -303,7 +303,7 @@ def test_a_joint_that_a_coupling_holds(folder):
     assert "1 joint, 0 loops, 1 coupling" in run("info", "held.yaml", cwd=folder).stdout
     run("counts", "held.yaml", cwd=folder)
     refused = run("convert", "held.yaml", "no/held.urdf", cwd=folder, rc=2).stderr
-    assert refused == "kempe: no/held.urdf cannot be written: there is no folder no; make it first\n"
+    assert refused == "kempe: no/held.urdf cannot be written: there is no folder no; create it first\n"
 
 
 def test_a_robot_that_floats(folder):
@@ -314,7 +314,7 @@ def test_a_robot_that_floats(folder):
     for command in (["info", "puma"], ["run", "puma"], ["counts", "puma"], ["convert", "puma", "puma.yaml"]):
         refused = CliRunner().invoke(app, [*command, "--floating"]).exception
         assert isinstance(refused, FileError)
-        assert "'puma' is of the gallery; --floating and --welded are for" in str(refused)
+        assert "'puma' is a gallery name; --floating and --welded are for" in str(refused)
 
 
 def test_hostile_robots_are_one_sentence(folder):

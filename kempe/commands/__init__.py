@@ -1,1 +1,1 @@
-"""What the commands do, each as a function that returns what it found and one that shows it."""
+"""Commands: the work of each command, as a function that returns results and one that shows them."""

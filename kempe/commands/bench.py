@@ -1,4 +1,4 @@
-"""`kempe bench`: Kempe measured beside its peers, in an environment of its own beside the sources."""
+"""`kempe bench`: compares Kempe with other libraries, in a separate environment next to the sources."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from kempe.errors import FileError, MissingPackage
 
 ENVIRONMENT = ".bench"
-# Measured where they can be had: two peers, and the headers that Pinocchio's C++ needs to be compiled here.
+# Optional: two libraries, and the headers that Pinocchio's C++ needs to be compiled.
 OPTIONAL = {
     "exudyn": "Exudyn is not measured",
     "drake": "Drake is not measured",
@@ -20,16 +20,16 @@ OPTIONAL = {
 
 
 def bench(root: Path, options: Sequence[str], tell: Callable[[str], None]) -> int:
-    """Measures with the options of `python -m benchmarks`, and gives its exit code; tell: is told what is going on."""
+    """Measures with the options of `python -m benchmarks`, and returns its exit code; tell: reports progress."""
     python = environment(sources(root), tell)
     tell("measuring; it takes from minutes to an hour")
-    # What is compiled for the measurements stays with the environment.
+    # Code compiled for the measurements is kept with the environment.
     kept = {**os.environ, "KEMPE_BENCH_DIR": str(root / ENVIRONMENT / "compiled"), "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run([str(python), "-m", "benchmarks", *options], cwd=root, env=kept).returncode
 
 
 def sources(root: Path) -> Path:
-    """The folder of the sources, where measurements are; raises where Kempe was installed without."""
+    """The folder of the sources, which has the measurements; raises if Kempe was installed without."""
     if not ((root / "benchmarks" / "__main__.py").exists() and (root / "pyproject.toml").exists()):
         raise FileError(
             "the measurements come with the sources of Kempe, not with its wheel: get the sources, install them with "
@@ -39,7 +39,7 @@ def sources(root: Path) -> Path:
 
 
 def environment(root: Path, tell: Callable[[str], None], run: Callable = subprocess.run) -> Path:
-    """Python of the environment for measurements, made anew where `pyproject.toml` or Python have changed."""
+    """The Python of the environment, which is created again if `pyproject.toml` or Python changed."""
     folder = root / ENVIRONMENT
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     stamp, wanted = folder / "installed", _digest(root)
@@ -51,7 +51,7 @@ def environment(root: Path, tell: Callable[[str], None], run: Callable = subproc
     tell("installing Kempe, Pinocchio and MuJoCo")
     done = run([*install, "-e", f"{root}[bench]"], capture_output=True, text=True)
     if done.returncode:
-        raise MissingPackage(f"the environment for measurements could not be made; pip says: {_last(done.stderr)}")
+        raise MissingPackage(f"the environment for measurements could not be created; pip says: {_last(done.stderr)}")
     for package, otherwise in OPTIONAL.items():
         tell(f"installing {package}")
         if run([*install, package], capture_output=True, text=True).returncode:

@@ -1,4 +1,4 @@
-"""`kempe cache`: what is kept on disk, whether it is as it was written, and a way to clear it."""
+"""`kempe cache`: shows, checks and clears the cache on disk."""
 
 import os
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from kempe.compiler import cache
 
 @dataclass(frozen=True)
 class Kept:
-    """The cache: its folder, None where it is turned off; files and their bytes, drafts of writers that are gone among
-    them; why it is not used, or nothing."""
+    """The state of the cache: its folder (None if turned off), files and their bytes, including left-over drafts, and
+    why it is not used, if so."""
 
     folder: Path | None
     files: int
@@ -20,7 +20,7 @@ class Kept:
 
 
 def kept() -> Kept:
-    """As it is now."""
+    """The current state of the cache."""
     folder, found = cache.directory(), list(cache.entries())
     return Kept(folder, len(found), sum(each.size for each in found), cache.LIMIT, _unused(folder))
 
@@ -35,7 +35,7 @@ def _unused(folder: Path | None) -> str:
             return ""
         private = cache.is_private(folder)
     except OSError as error:
-        return f"{folder} cannot be looked at ({error.strerror}); set KEMPE_CACHE_DIR"
+        return f"{folder} cannot be read ({error.strerror}); set KEMPE_CACHE_DIR"
     if not folder.is_dir():
         return f"{folder} is not a folder; remove it, or set KEMPE_CACHE_DIR"
     if not private:
@@ -44,7 +44,7 @@ def _unused(folder: Path | None) -> str:
 
 
 def check() -> int:
-    """Removes what is damaged, what others can write to, and drafts that nobody writes any more; how many that were."""
+    """Removes damaged files, files that others can write to, and left-over drafts; returns how many."""
     before = sum(1 for _ in cache.entries())
     cache.remove(cache.damaged())
     cache.sweep()
@@ -52,5 +52,5 @@ def check() -> int:
 
 
 def clear() -> int:
-    """Removes everything; how many files that were."""
+    """Removes everything; returns the number of files."""
     return cache.remove(list(cache.entries()))

@@ -1,4 +1,4 @@
-"""Convert: a mechanism from one file, or of the gallery, into another file."""
+"""`kempe convert`: writes a mechanism from a file or the gallery to another file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from kempe.formats.saving import save
 
 @dataclass(frozen=True)
 class Converted:
-    """What was read, where it was written, and what was not used or could not be said."""
+    """The source, the target, and what was not used or could not be expressed."""
 
     subject: Subject
     target: Path
@@ -18,13 +18,13 @@ class Converted:
 
 
 def convert(subject: Subject, target: Path) -> Converted:
-    """Writes the mechanism in the format that the target's ending says."""
+    """Writes the mechanism in the format of the target's ending."""
     said = save(subject.mechanism, target)
     return Converted(subject, target, tuple(subject.mechanism.notes), tuple(said))
 
 
 def as_json(done: Converted) -> dict:
-    """Plain data."""
+    """The result as plain data."""
     m = done.subject.mechanism
     return {
         "mechanism": m.name,

@@ -1,4 +1,4 @@
-"""`kempe counts`: forward dynamics by every formulation side by side, and the operations of other functions."""
+"""`kempe counts`: compares forward dynamics by every formulation, and counts operations of other functions."""
 
 import time
 import warnings
@@ -32,22 +32,22 @@ TREES = ("generalized_forces", "mass_matrix", "energy", "center_of_mass")
 OPERATIONS = ("mult", "add", "div", "sincos", "other", "total")
 MEASURED = {"compile": "compile [s]", "ns": "call [ns]", "rounding": "rounding"}
 LEGEND = (
-    "> is what auto takes; total: with sines and all else. compile: from equations to native code. call: one "
-    "evaluation, in a compiled loop. rounding: how much it changes accelerations, beside the largest, in the median "
-    "over sampled states."
+    "> is the choice of auto; total: including sines and all others. compile: from equations to native code. call: one "
+    "evaluation, in a compiled loop. rounding: its effect on accelerations relative to the largest, median over "
+    "sampled states."
 )
 
 Numbers = dict[str, dict[str, float]]
 
 
 def counts(subject: Subject, measure: bool = True, tell: Callable[[str], None] = lambda _: None) -> Numbers:
-    """Operations by function: forward dynamics by every formulation for the mechanism, or every way of it, and others.
+    """Operations by function: forward dynamics by every applicable formulation and variant, and other functions.
 
-    measure: also, of forward dynamics, seconds from equations to native code with nothing kept from before, nanoseconds
-    of one evaluation in a compiled loop, and how much rounding changes accelerations. tell: is told what is going on.
+    measure: for forward dynamics, adds seconds from equations to native code without the cache, nanoseconds per
+    evaluation in a compiled loop, and the effect of rounding on accelerations. tell: reports progress.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are in `kempe info`
+        warnings.simplefilter("ignore")  # `kempe info` shows them
         model = subject.mechanism.compile()
         taken, found = _same(model.chosen), {}
         for name, equations in formulations(subject.mechanism, model).items():
@@ -68,7 +68,7 @@ def counts(subject: Subject, measure: bool = True, tell: Callable[[str], None] =
 
 
 def formulations(mechanism: Mechanism, model: Model) -> dict[str, Equations]:
-    """The equations of a mechanism by every formulation there is for it, and every way of it."""
+    """The equations of a mechanism by every applicable formulation and variant."""
     if not model.topology.constrained:
         return {name: model.equations.by(BY_NAME[name]()) for name in OPEN}
     ways = (*WAYS, *(() if model.bending.any() else ("clusters",)))
@@ -80,7 +80,7 @@ def formulations(mechanism: Mechanism, model: Model) -> dict[str, Equations]:
 
 
 def on_legs(mechanism: Mechanism) -> Model | None:
-    """The mechanism by `denoc`, where it is a platform on legs."""
+    """The model with `denoc`, if the mechanism is a platform on legs, else None."""
     return _compiled(mechanism, "denoc")
 
 
@@ -92,7 +92,7 @@ def _compiled(mechanism: Mechanism, formulation: str) -> Model | None:
 
 
 def _same(equations: Equations) -> str:
-    """What tells formulations and their ways apart."""
+    """A key for the formulation and its variant."""
     return str(equations.formulation)
 
 
@@ -115,7 +115,7 @@ def _measured(model: Model, program: Program, traced: float) -> dict[str, float]
 
 
 def show(name: str, found: Numbers, console: Console) -> None:
-    """Two tables."""
+    """Prints two tables."""
     forward = {key.removeprefix(f"{FORWARD}, "): x for key, x in found.items() if key.startswith(FORWARD)}
     measured = {key: text for key, text in MEASURED.items() if key in next(iter(forward.values()))}
     few = ("mult", "add", "div", "total")

@@ -1,4 +1,4 @@
-"""`kempe info`: a mechanism on one screen."""
+"""`kempe info`: shows a mechanism on one screen."""
 
 import warnings
 from dataclasses import asdict, dataclass, replace
@@ -15,12 +15,12 @@ from kempe.errors import NotClosed
 from kempe.mechanics.state import State
 from kempe.model.model import Model
 
-FEW = 5  # notes on a file that fit on a screen
+FEW = 5  # notes on the file to show
 
 
 @dataclass(frozen=True)
 class Info:
-    """What there is to know before running anything."""
+    """The information about a mechanism before running anything."""
 
     name: str
     picture: str
@@ -49,21 +49,21 @@ class Info:
 
 
 def shown(subject: Subject, model: Model) -> State:
-    """The pose to draw: closed mechanisms of the gallery as their runs begin, others as they are assembled."""
+    """The pose to draw: for closed mechanisms of the gallery the start of their run, for others the assembled state."""
     if subject.entry is None or not model.topology.constrained:
         return model.assemble()
     return begun(subject.entry, model)
 
 
 def info(subject: Subject, folder: Path) -> Info:
-    """Looks at a mechanism and draws it."""
+    """Collects the information about a mechanism and draws it."""
     mechanism = subject.mechanism
     findings = mechanism.check()
     findings.raise_errors()
     found = mechanism.topology()
     folder.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are among the findings
+        warnings.simplefilter("ignore")  # the findings include them
         model = mechanism.compile()
     try:
         moves, state = mobility(model), shown(subject, model)
@@ -88,7 +88,7 @@ def info(subject: Subject, folder: Path) -> Info:
         cut={loop.joint.name: loop.reason for loop in found.loops},
         subsystems=[list(part.bodies) for part in found.subsystems],
         formulation=model.formulation if moves else "auto",
-        why=model.why if moves else "nothing could be assembled to choose coordinates by",
+        why=model.why if moves else "no coordinates could be chosen, since it cannot be assembled",
         independent=[model.v_names[k] for k in model.choice.independent] if found.constrained and moves else [],
         q=list(model.q_names),
         v=list(model.v_names),
@@ -112,7 +112,7 @@ def _next(subject: Subject, assembled: bool) -> list[str]:
 
 
 def show(found: Info, console: Console) -> None:
-    """The screen."""
+    """Prints the screen."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=escape(found.name), title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -122,7 +122,7 @@ def show(found: Info, console: Console) -> None:
 
 
 def lines(found: Info) -> list[tuple[str, str]]:
-    """What the screen says, line by line: a word, and what there is to say of it."""
+    """The lines of the screen: a word and its text."""
     rank = "unknown, it cannot be assembled" if found.freedom_by_rank is None else str(found.freedom_by_rank)
     redundant = "unknown" if found.redundant is None else ", ".join(found.redundant) or "none"
     parts = [_count(found.bodies, "body", "bodies"), _count(found.joints, "joint"), _count(found.loops, "loop")]
@@ -149,12 +149,12 @@ def lines(found: Info) -> list[tuple[str, str]]:
     lines += [("warning", text) for text in found.warnings]
     lines += [("file", text) for text in found.notes[:FEW]]
     if len(found.notes) > FEW:
-        lines.append(("", f"and {len(found.notes) - FEW} more that the file says and Kempe does not use: give --json"))
+        lines.append(("", f"and {len(found.notes) - FEW} more notes: give --json"))
     return lines + ([("next", "   ".join(found.next))] if found.next else [])
 
 
 def _cuts(cut: dict[str, str]) -> str:
-    """Joints that close loops, those cut for the same reason together."""
+    """Cut joints, grouped by the reason for the cut."""
     together: dict[str, list[str]] = {}
     for name, reason in cut.items():
         together.setdefault(reason, []).append(name)
@@ -167,5 +167,5 @@ def _listed(names: list[str], most: int = 24) -> str:
 
 
 def as_json(found: Info) -> dict:
-    """For programs."""
+    """The information as plain data."""
     return asdict(found)

@@ -1,4 +1,4 @@
-"""`kempe prepare`: the integrators, which are compiled once on a machine, are compiled now, so that no run waits."""
+"""`kempe prepare`: compiles the integrators now, once per machine, so that no run waits for them."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from kempe.gallery.loops import four_bar
 
 
 def prepare(tell: Callable[[str], None]) -> None:
-    """Takes each of them a little way along a four-bar; they serve every mechanism."""
+    """Runs each of them briefly on a four-bar; the compiled integrators serve every mechanism."""
     model = four_bar().compile()
     start = model.assemble({"A": 1.5}, near={"D": 1.2})
     tell("explicit steps, events, rows")

@@ -1,4 +1,4 @@
-"""`kempe reproduce`: studies of papers, two at a time and each in a process of its own, in one document."""
+"""`kempe reproduce`: runs studies of papers, two at a time in separate processes, and writes one document."""
 
 import multiprocessing
 import time
@@ -17,20 +17,20 @@ from kempe.papers.document import Document, as_json, write
 from kempe.papers.report import Report
 from kempe.papers.studies import Study, carried_out
 
-AT_ONCE = 2  # studies; what they time themselves is run in turn, and bears a neighbour
+AT_ONCE = 2  # studies; their own timings run in turn, and tolerate a second process
 
 
 class Heard(Protocol):
-    """Hears what studies do."""
+    """Receives the progress of studies."""
 
     def begun(self, title: str) -> None:
-        """A study begins."""
+        """A study starts."""
 
     def step(self, title: str, text: str) -> None:
-        """What it does now."""
+        """A study reports its current step."""
 
     def ended(self, title: str, report: Report) -> None:
-        """It is over."""
+        """A study has ended."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Reproduced:
 
     @property
     def complete(self) -> bool:
-        """Whether no study broke off."""
+        """Whether no study failed."""
         return not any(report.trouble for report in self.reports.values())
 
 
 def reproduce(studies: Mapping[int, Study], folder: Path, heard: Heard) -> Reproduced:
-    """All of them, begun in this order, each into a folder of its own, and the document of them all."""
+    """Runs all studies, started in this order, each into its own folder, and writes the document."""
     begun = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     found = _carried_out(studies, folder, heard)
@@ -87,7 +87,7 @@ def _started(paper: int, study: Study, folder: Path) -> dict[Connection, tuple[i
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(study, folder / f"paper{paper}", theirs), daemon=True)
     process.start()
-    theirs.close()  # so that the end of the process is the end of the pipe
+    theirs.close()  # so that the pipe ends with the process
     return {ours: (paper, process)}
 
 
@@ -96,7 +96,7 @@ def _work(study: Study, folder: Path, told: Connection) -> None:
 
 
 def _told(connection: Connection, process: BaseProcess, empty: Report) -> str | Report:
-    """What a study says; at the end its report, an empty one where its process died."""
+    """The next message of a study; at the end its report, or an empty one if its process died."""
     try:
         return connection.recv()
     except EOFError:
@@ -109,22 +109,22 @@ def _told(connection: Connection, process: BaseProcess, empty: Report) -> str | 
 
 
 class Lines:
-    """A line for every step, for files and pipes."""
+    """Shows progress as a line for every step, for files and pipes."""
 
     def __init__(self, console: Console):
-        """To this console."""
+        """Writes to this console."""
         self.console, self.start = console, time.perf_counter()
 
     def begun(self, title: str) -> None:
-        """A study begins."""
+        """A study starts."""
         self._say(title, "begins")
 
     def step(self, title: str, text: str) -> None:
-        """What it does now."""
+        """A study reports its current step."""
         self._say(title, text)
 
     def ended(self, title: str, report: Report) -> None:
-        """It is over."""
+        """A study has ended."""
         self._say(title, _result(report))
 
     def _say(self, title: str, text: str) -> None:
@@ -133,41 +133,41 @@ class Lines:
 
 
 class Bars:
-    """A line for every study that shows what it does and for how long, for terminals."""
+    """Shows progress as one line for every study, with its step and time, for terminals."""
 
     def __init__(self, progress: Progress):
-        """On this display."""
+        """Shows on this display."""
         self.progress, self.tasks = progress, {}
 
     def begun(self, title: str) -> None:
-        """A study begins."""
+        """A study starts."""
         self.tasks[title] = self.progress.add_task(title.split(":")[0], total=1, step="begins")
 
     def step(self, title: str, text: str) -> None:
-        """What it does now."""
+        """A study reports its current step."""
         self.progress.update(self.tasks[title], step=text)
 
     def ended(self, title: str, report: Report) -> None:
-        """It is over."""
+        """A study has ended."""
         self.progress.update(self.tasks[title], step=_result(report), completed=1)
 
 
 class Silence:
-    """Nothing at all, where the result alone is wanted."""
+    """Shows nothing, if only the result is wanted."""
 
     def begun(self, title: str) -> None:
-        """A study begins."""
+        """A study starts."""
 
     def step(self, title: str, text: str) -> None:
-        """What it does now."""
+        """A study reports its current step."""
 
     def ended(self, title: str, report: Report) -> None:
-        """It is over."""
+        """A study has ended."""
 
 
 @contextmanager
 def shown(console: Console) -> Iterator[Heard]:
-    """What hears studies for a console: bars on a terminal, else lines."""
+    """The progress display for a console: bars on a terminal, else lines."""
     if not console.is_terminal:
         yield Lines(console)
         return
@@ -189,7 +189,7 @@ def _result(report: Report) -> str:
 
 
 def report_json(done: Reproduced) -> dict:
-    """What was found, for programs."""
+    """The results as plain data."""
     papers = [
         {
             "paper": paper,

@@ -1,4 +1,4 @@
-"""`kempe run`: runs a mechanism and leaves data, plots, pictures and a page in a folder."""
+"""`kempe run`: runs a mechanism and writes data, plots, pictures and a page to a folder."""
 
 import re
 import warnings
@@ -19,14 +19,14 @@ from kempe.results.trajectory import Trajectory
 from kempe.simulate.switches import Switch
 from kempe.whole import write_whole
 
-# Units a number may have, with what they measure; a number alone is in SI units.
+# Units of numbers, with the SI unit of the quantity; plain numbers are in SI units.
 UNITS = {"deg": ("rad", pi / 180), "rad": ("rad", 1.0), "mm": ("m", 1e-3), "m": ("m", 1.0), "": ("", 1.0)}
 _ASSIGNMENT = re.compile(r"^(?P<name>[^=]+)=(?P<values>.+)$")
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What was asked for on the command line; None where the default serves."""
+    """The options of the command line; None for the default."""
 
     duration: float | None = None
     state: tuple[str, ...] = ()
@@ -39,13 +39,13 @@ class Wishes:
 
     @property
     def own(self) -> bool:
-        """Whether the run is to start or be driven otherwise than the gallery's."""
+        """Whether the start or the efforts differ from the gallery's run."""
         return bool(self.state or self.near or self.rates or self.torque or self.on or self.off)
 
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A run and the files it left."""
+    """A run and the files written."""
 
     run: Trajectory
     folder: Path
@@ -54,8 +54,8 @@ class Done:
 
 
 def assignments(words: Iterable[str], what: str, measured: Mapping[str, str]) -> dict[str, Any]:
-    """Numbers by name from words such as `A=30deg` or `hook=1,0,0,0`; `measured` says in what each name is measured,
-    "rad", "m" or "" for what takes no unit."""
+    """Numbers by name from words such as `A=30deg` or `hook=1,0,0,0`; `measured` gives the SI unit of each name, "rad",
+    "m", or "" for none."""
     found: dict[str, Any] = {}
     for word in words:
         match = _ASSIGNMENT.match(word)
@@ -83,11 +83,11 @@ def _number(text: str, where: str, measured: str) -> float:
             wants = {"rad": "deg or rad", "m": "mm or m"}.get(measured, "no unit")
             raise StateError(f"{where}: {text!r} has the wrong unit; it takes {wants}")
         return number * factor
-    raise StateError(f"{where}: {text!r} is no number; units are {', '.join(u for u in UNITS if u)}")
+    raise StateError(f"{where}: {text!r} is not a number; units are {', '.join(u for u in UNITS if u)}")
 
 
 def measures(model: Model) -> dict[str, str]:
-    """In what the joints of one coordinate, single coordinates, and places of bodies are measured."""
+    """The SI units of joints with one coordinate, single coordinates, and places of bodies."""
     places = (f"{owner}.{part}" for body in model.mechanism.bodies for owner in _owners(body) for part in PLACE)
     found = {name: "rad" if PLACE.index(name.rpartition(".")[2]) > 2 else "m" for name in places}
     for joint in model.mechanism.joints:
@@ -103,14 +103,14 @@ def _owners(body: Body) -> tuple[str, ...]:
 
 
 def begin(subject: Subject, model: Model, wishes: Wishes) -> State:
-    """The state that was asked for; closed mechanisms are assembled, those of the gallery near where their own runs
-    begin."""
+    """The requested initial state; mechanisms with loops are assembled, those of the gallery near the start of their
+    run."""
     units = measures(model)
     values, near = assignments(wishes.state, "--state", units), assignments(wishes.near, "--near", units)
     rates = assignments(wishes.rates, "--rate", units)
     if not model.topology.constrained:
         if near:
-            raise StateError(f"--near says how loops shall close, and {model.mechanism.name!r} has none; give --state")
+            raise StateError(f"--near selects how loops close, and {model.mechanism.name!r} has none; give --state")
         return model.state(values, rates=rates)
     if subject.entry is None or near:
         return model.assemble(values, near=near, rates=rates)
@@ -119,7 +119,7 @@ def begin(subject: Subject, model: Model, wishes: Wishes) -> State:
 
 
 def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
-    """The default run of the gallery, or one from the state and under the torques that were asked for."""
+    """The default run of the gallery, or one with the requested state and torques."""
     options = dict(wishes.options)
     if subject.entry is not None and not wishes.own:
         duration = subject.entry.duration if wishes.duration is None else wishes.duration
@@ -130,13 +130,13 @@ def simulate(subject: Subject, model: Model, wishes: Wishes) -> Trajectory:
 
 
 def switches(wishes: Wishes) -> list[Switch]:
-    """Joints that are switched by the clock."""
+    """Joints switched at given times."""
     on, off = assignments(wishes.on, "--on", {}), assignments(wishes.off, "--off", {})
     return [Switch(name, on=on.get(name), off=off.get(name)) for name in {**on, **off}]
 
 
 def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
-    """Simulates, and writes everything."""
+    """Simulates and writes all files."""
     notes = []
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -144,9 +144,9 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
         found = simulate(subject, model, wishes)
     notes += [f"warning: {warning.message}" for warning in heard]
     if subject.entry is not None and wishes.own:
-        notes.append(f"from a start or under torques of your own, not as in the gallery ({subject.entry.story})")
+        notes.append(f"with your own start or torques, not as in the gallery ({subject.entry.story})")
     elif model.topology.constrained and not (subject.entry or wishes.state or wishes.near):
-        notes.append("from the way its loops close nearest to all joints at zero; --state and --near choose another")
+        notes.append("assembled closest to all joints at zero; --state and --near select another assembly")
     folder.mkdir(parents=True, exist_ok=True)
     points = subject.entry.points if subject.entry else ()
     files = [found.save(folder / "run.npz"), found.save(folder / "run.csv")]
@@ -164,7 +164,7 @@ def run(subject: Subject, folder: Path, wishes: Wishes) -> Done:
 
 
 def as_json(done: Done) -> dict:
-    """For programs."""
+    """The result as plain data."""
     run = done.run
     return {
         "mechanism": run.model.mechanism.name,

@@ -1,4 +1,4 @@
-"""Subject: what a command is about, a gallery name or a file."""
+"""Subject: the mechanism that a command is about, from the gallery or a file."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from kempe.model.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A mechanism, its entry if it is of the gallery, and how to call it on the command line."""
+    """A mechanism, its gallery entry if it has one, and its name on the command line."""
 
     mechanism: Mechanism
     entry: Entry | None
@@ -22,16 +22,16 @@ class Subject:
 
     @property
     def folder(self) -> Path:
-        """Where its files go unless said otherwise."""
+        """The default output folder."""
         stem = self.entry.name if self.entry else Path(self.word).stem
         return Path(f"kempe-{stem}")
 
 
 def subject(word: str, floating: bool | None = None, outside: bool = False) -> Subject:
-    """The mechanism of a gallery name or of a file; floating, outside: as for `load`."""
+    """The mechanism with a gallery name or from a file; floating, outside: as for `load`."""
     if word in ENTRIES:
         if floating is not None:
-            raise FileError(f"{word!r} is of the gallery; --floating and --welded are for URDF and SDFormat files")
+            raise FileError(f"{word!r} is a gallery name; --floating and --welded are for URDF and SDFormat files")
         return Subject(ENTRIES[word].build(), ENTRIES[word], word)
     if Path(word).exists():
         return Subject(load(word, floating, outside=outside), None, word)
@@ -41,5 +41,5 @@ def subject(word: str, floating: bool | None = None, outside: bool = False) -> S
 
 
 def begun(entry: Entry, model: Model) -> State:
-    """Where the default run of a closed mechanism of the gallery begins."""
+    """The initial state of the default run of a closed mechanism of the gallery."""
     return entry.start(model) if entry.start is not None else entry.run(model, 1e-3).at(0.0)

@@ -1,4 +1,4 @@
-"""The arguments of a kernel: bound to ports, checked with sentences, brought into a form that code can read."""
+"""Arguments: kernel arguments bound to ports, checked, and converted to a form that compiled code can read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ DOUBLE = np.dtype(np.float64)
 class Arguments:
     """Checked inputs and outputs of one call; `count` is None for one state, else the number of states.
 
-    `asked` are the arrays given as `out`, None where a new one is to be made.
+    `asked` are the arrays given as `out`, None where a new one is needed.
     """
 
     inputs: list[np.ndarray]
@@ -24,7 +24,7 @@ class Arguments:
 
 
 def check(program: Program, positional, named, out) -> Arguments:
-    """What a call was given, in the order of the ports, or an `ArgumentError` that says what is wrong."""
+    """The arguments of a call, in the order of the ports; raises `ArgumentError` if any is wrong."""
     values = _bound(program, positional, named)
     inputs = [_array(program, port, value) for port, value in zip(program.inputs, values, strict=True)]
     count = _number_of_states(program, inputs)
@@ -32,18 +32,18 @@ def check(program: Program, positional, named, out) -> Arguments:
 
 
 def plain(array: np.ndarray, port: Port) -> np.ndarray:
-    """One state, contiguous and aligned, of just the port's shape."""
+    """One state, contiguous and aligned, in exactly the port's shape."""
     return np.require(array, requirements=("C", "A")).reshape(port.shape)
 
 
 def rows(array: np.ndarray, port: Port) -> np.ndarray:
-    """One row per state (one row for all, if they share it), its elements in line; a view where that is possible."""
+    """One row per state (a single row if shared), flattened; a view where possible."""
     flat = array.reshape(_states(array, port), port.size)
     return flat if _is_whole(flat) else np.require(flat, requirements=("C", "A"))
 
 
 def rows_to_write(array: np.ndarray, port: Port) -> np.ndarray | None:
-    """The same view of an array that is written to, or None where there is none."""
+    """The same view of an output array, or None if there is none."""
     try:
         flat = array.reshape((len(array), port.size), copy=False)
     except ValueError:
@@ -52,7 +52,7 @@ def rows_to_write(array: np.ndarray, port: Port) -> np.ndarray | None:
 
 
 def strides(flat: np.ndarray, is_shared: bool) -> tuple[int, int]:
-    """Doubles from state to state (0 when all share one), and from element to element."""
+    """The strides in doubles from state to state (0 if shared) and from element to element."""
     return 0 if is_shared or len(flat) < 2 else flat.strides[0] // 8, flat.strides[1] // 8 if flat.shape[1] > 1 else 1
 
 
@@ -89,14 +89,12 @@ def _array(program: Program, port: Port, value) -> np.ndarray:
     """An argument as doubles, of the port's shape or with a leading axis."""
     where = f"kernel {program.name!r}, argument {port.name!r}"
     if np.ma.is_masked(value):
-        raise ArgumentError(
-            f"{where}: it has masked entries, whose mask would be lost; give the numbers that are meant"
-        )
+        raise ArgumentError(f"{where}: it has masked entries, and the mask would be lost; give plain numbers")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{where}: not an array of numbers ({error})") from error
-    if array.dtype is not DOUBLE:  # there are other, equal types: after unpickling, for one
+    if array.dtype is not DOUBLE:  # other type objects may be equal, for example after unpickling
         if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, np.float64, "safe"):
             raise ArgumentError(f"{where}: its type is {array.dtype}; give real numbers that fit into doubles")
         array, given = np.empty(array.shape), array
@@ -133,7 +131,7 @@ def _asked(program: Program, out, count: int | None) -> list[np.ndarray | None]:
             kind = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
             raise ArgumentError(f"{where}: it must be a NumPy array of doubles, not {kind}")
         if array.shape != shape:
-            raise ArgumentError(f"{where} has shape {array.shape}; {shape} is written")
+            raise ArgumentError(f"{where} has shape {array.shape}; it must have {shape}")
         if not array.flags.writeable:
             raise ArgumentError(f"{where} is read-only; give an array that can be written to")
     for k, array in enumerate(given):

@@ -1,17 +1,17 @@
-"""The cache of compiled objects on disk: a shelf that may always be empty.
+"""Cache: compiled objects on disk, which may be deleted at any time.
 
-Problem. Compiling takes a fraction of a second, every time, for code that is the same every time.
+Problem. Compiling takes a fraction of a second, every time, for the same code.
 
 Must. A wrong object is never loaded: an entry is found by the hash of everything it depends on (program, target,
-processor, versions, the compiler's own source), and carries a checksum of its content. Processes that write the
-same entry at once do not disturb each other: an entry appears whole, by renaming, or not at all. Whatever is
-wrong with the disk (full, read-only, cut files, another user's directory) costs a compilation and nothing else.
+processor, versions, the compiler's source), and contains a checksum. Processes can write the same entry at the same
+time: an entry appears complete, by renaming, or not at all. Any problem with the disk (full, read-only, truncated
+files, another user's directory) costs a compilation and nothing else.
 
-Should. The directory does not grow without end: entries that were not used for the longest time go first.
+Should. The directory does not grow without limit: the least recently used entries are removed first.
 
-Discussion. Machine code that is loaded is machine code that is trusted, so the directory, the folders in it and every
-file must belong to the user and be writable to nobody else; all that is kept is read here and nowhere else.
-`KEMPE_CACHE_DIR` moves it; set to an empty text it turns the cache off.
+Discussion. Loading machine code means trusting it, so the directory, its folders and every file must belong to the user
+and not be writable by anyone else; entries are read only here. `KEMPE_CACHE_DIR` moves the directory; an empty value
+turns the cache off.
 """
 
 import contextlib
@@ -32,18 +32,18 @@ from kempe import __version__
 
 MAGIC = b"kempe object 1\n"
 CHECKSUM = hashlib.sha256
-LIMIT = 1 << 30  # bytes in all
-LARGEST = 1 << 28  # bytes of one file; no entry comes near it
-DRAFT = "draft-"  # how names of files begin that are being written
-ABANDONED = 3600.0  # s after which a draft is nobody's
-_SWEEP_EVERY = 256  # one write in so many looks at the size of the whole
+LIMIT = 1 << 30  # bytes in total
+LARGEST = 1 << 28  # bytes of one file; far more than any entry
+DRAFT = "draft-"  # prefix of files being written
+ABANDONED = 3600.0  # s after which a draft counts as left over
+_SWEEP_EVERY = 256  # one write in this many checks the total size
 _PART, _ENTRY = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{62}")  # names of folders, and of files in them
 _OLD = re.compile("integrators-[0-9a-f]+")  # folders of versions up to 0.1
 
 
 def directory() -> Path | None:
-    """Where objects are kept; None when the cache is turned off, or a home directory is asked for that nobody knows."""
-    with contextlib.suppress(RuntimeError):  # what pathlib says then
+    """The cache directory; None if it is turned off or the home directory is unknown."""
+    with contextlib.suppress(RuntimeError):  # raised by pathlib if there is no home directory
         chosen = os.environ.get("KEMPE_CACHE_DIR")
         if chosen is None:
             return _usual()
@@ -52,7 +52,7 @@ def directory() -> Path | None:
 
 
 def _usual() -> Path:
-    """Where objects are kept unless said otherwise."""
+    """The default directory."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":
@@ -64,8 +64,7 @@ def _usual() -> Path:
 
 @cache
 def fingerprint(folder: Path = Path(__file__).parent) -> str:
-    """A hash of all source below a folder, the compiler's own unless said otherwise: another compiler never reads this
-    one's entries."""
+    """A hash of all source below a folder, by default the compiler's: other versions never read these entries."""
     total = hashlib.sha256(__version__.encode())
     for path in sorted(folder.rglob("*.py")):
         total.update(path.read_bytes())
@@ -73,12 +72,12 @@ def fingerprint(folder: Path = Path(__file__).parent) -> str:
 
 
 def key(*parts: str) -> str:
-    """The name of an entry that depends on `parts` and on the compiler itself."""
+    """The name of an entry that depends on `parts` and on the compiler."""
     return hashlib.sha256("\0".join((fingerprint(), *parts)).encode()).hexdigest()
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
-    """The object called `name`: from the disk if it is there and whole, else made, and kept if that works."""
+    """The object `name`: from the disk if it is there and intact, else made, and kept if possible."""
     image = found(name)
     if image is None:
         image = make()
@@ -87,20 +86,20 @@ def fetch(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def found(name: str) -> bytes | None:
-    """What is kept as `name`, if it is there and whole."""
+    """The content of entry `name`, if it is there and intact."""
     with contextlib.suppress(OSError):
         return _read(name)
     return None
 
 
 def keep(name: str, image: bytes) -> None:
-    """Keeps an entry, if that works."""
+    """Keeps an entry, if possible."""
     with contextlib.suppress(OSError):
         _write(name, image)
 
 
 def _checksum(name: str, image: bytes) -> bytes:
-    """Of the content and of the name it goes by, so that no entry passes for another."""
+    """The checksum of content and name, so that no entry passes for another."""
     return CHECKSUM(name.encode() + image).digest()
 
 
@@ -117,13 +116,13 @@ def _read(name: str) -> bytes | None:
     image = None if content is None else _whole(name, content)
     if image is not None:
         with contextlib.suppress(OSError):
-            os.utime(path)  # used: swept last
+            os.utime(path)  # marks it as recently used
     return image
 
 
 def _content(path: Path) -> bytes | None:
-    """Of a file that only this user can write to; None for any other, and for what is no file (a link, a pipe), or too
-    large to be one of these."""
+    """The content of a file that only this user can write to; None for others, for links and pipes, and for files that
+    are too large."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         status = os.fstat(handle)
@@ -136,7 +135,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _whole(name: str, content: bytes) -> bytes | None:
-    """What is kept in the content of an entry's file, if that is as it was written."""
+    """The object in the content of an entry's file, if it is intact."""
     size = len(MAGIC) + CHECKSUM().digest_size
     head, image = content[:size], content[size:]
     return image if head == MAGIC + _checksum(name, image) else None
@@ -146,7 +145,7 @@ def _write(name: str, image: bytes) -> None:
     path = _path(name)
     if path is None:
         return
-    for folder in (path.parent.parent, path.parent):  # `parents` would make the first by the umask alone
+    for folder in (path.parent.parent, path.parent):  # `parents` would ignore the mode for the first
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_trusted(path.parent):
         return
@@ -164,7 +163,7 @@ def _write(name: str, image: bytes) -> None:
 
 
 def is_trusted(folder: Path) -> bool:
-    """Whether only this user can put files into a folder of the cache, or exchange it for another; a link is none."""
+    """Whether only this user can write into a folder of the cache or replace it; links are refused."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and _is_ours(status) and is_private(folder.parent)
 
@@ -185,7 +184,7 @@ def _is_ours(status: os.stat_result) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the cache; used: when it was read or written last; draft: whether nobody has finished writing it."""
+    """A file of the cache; used: when it was last read or written; draft: whether writing it is not finished."""
 
     path: Path
     size: int
@@ -194,8 +193,7 @@ class Entry:
 
 
 def entries() -> Iterator[Entry]:
-    """All that there are, by their names, and that this user may look at; others' files, and what links lead to, are
-    none of ours."""
+    """All entries that this user can see; other files and the targets of links do not count."""
     for folder in _listed(directory()):
         for path in _listed(folder) if _PART.fullmatch(folder.name) and not folder.is_symlink() else ():
             draft = path.name.startswith(DRAFT)
@@ -206,14 +204,14 @@ def entries() -> Iterator[Entry]:
 
 
 def _listed(folder: Path | None) -> list[Path]:
-    """What is in a folder; nothing where there is none, or it is closed to this user."""
+    """The contents of a folder; empty if it does not exist or cannot be read."""
     with contextlib.suppress(OSError):
         return [] if folder is None else list(folder.iterdir())
     return []
 
 
 def damaged() -> list[Entry]:
-    """Entries that are not as they were written, or that others can write to; they are never read."""
+    """Entries that are not intact, or that others can write to; they are never loaded."""
     found = []
     for each in entries():
         content = None
@@ -225,7 +223,7 @@ def damaged() -> list[Entry]:
 
 
 def remove(some: list[Entry]) -> int:
-    """How many of some entries could be removed."""
+    """Removes entries; returns how many could be removed."""
     removed = 0
     for each in some:
         with contextlib.suppress(OSError):
@@ -235,8 +233,8 @@ def remove(some: list[Entry]) -> int:
 
 
 def sweep(limit: int | None = None) -> None:
-    """Removes drafts that nobody writes any more, what earlier versions kept elsewhere, and the entries that were not
-    used for the longest time, until at most `limit` bytes are left."""
+    """Removes abandoned drafts, files of earlier versions, and the least recently used entries until at most `limit`
+    bytes are left."""
     for folder in _listed(directory()):
         if _OLD.fullmatch(folder.name):
             shutil.rmtree(folder, ignore_errors=True)

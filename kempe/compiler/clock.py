@@ -1,4 +1,4 @@
-"""Clock: how long one evaluation of a kernel takes, called from compiled code, and how long it takes to compile."""
+"""Clock: measures the time of one kernel evaluation, called from compiled code, and of compilation."""
 
 import statistics
 import time
@@ -12,9 +12,9 @@ from kempe.compiler.passes import prepare
 from kempe.compiler.program import Program
 from kempe.compiler.targets import cpu
 
-TURNS, LEAST = 7, 2e-3  # repetitions, and seconds of each at least
+TURNS, LEAST = 7, 2e-3  # repetitions, and minimum seconds of each
 
-# The address of what is to be repeated stands where a batch function finds its strides.
+# The address of the function to repeat is passed in place of a batch function's strides.
 _REPEAT = """
 define void @repeat(i64 %n, ptr %inputs, ptr %address, ptr %outputs, ptr %unused, ptr %work) {
 entry:
@@ -42,14 +42,14 @@ class CompiledLoop:
         self._arrays = np.empty(kernel.workspace + CACHE_LINE // 8), *inputs, *outputs
 
     def __call__(self, count: int) -> None:
-        """`count` evaluations."""
+        """Runs `count` evaluations."""
         inputs = len(self._kernel.program.inputs)
         numbers = [self._code.address("repeat"), count, inputs, 0, self._kernel.address]
         gate().invoke(np.array(numbers, dtype=np.int64), *self._arrays)
 
 
 def seconds(kernel: Kernel, *inputs: np.ndarray) -> float:
-    """Of one evaluation: the median of several repetitions."""
+    """The time of one evaluation: the median of several repetitions."""
     loop, count = CompiledLoop(kernel, *inputs), 1000
     while _spent(loop, count) < LEAST:
         count *= 4
@@ -57,7 +57,7 @@ def seconds(kernel: Kernel, *inputs: np.ndarray) -> float:
 
 
 def compile_seconds(program: Program) -> float:
-    """From a program to native code, whatever was compiled before."""
+    """The time from a program to native code, without the cache."""
     begun = time.perf_counter()
     native.object_code(cpu.emit(prepare(program)))
     return time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""Composing: programs of many calls, written as a Python loop over blocks that were traced once.
+"""Composing: programs of many calls, written as a Python loop over blocks that are traced once.
 
     step = trace(body_step, {"state": 6, "q": (), "length": ()}, {"state": 6})
     chain = Composer("chain")
@@ -9,8 +9,8 @@
     chain.output("tip", state)
     program = chain.program()
 
-Values are `Slots`: arrays of workspace slot numbers that index and join as NumPy arrays do. Calls of one block
-that follow each other become one repeated call, so that the block is stored, compiled and counted once.
+Values are `Slots`: arrays of workspace slot numbers that can be indexed and joined like any NumPy array. Consecutive
+calls of one block become one repeated call, so the block is stored, compiled and counted once.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ Slots = np.ndarray
 
 @checked(ProgramError)
 class Composer:
-    """Collects inputs, constants, calls and outputs of one program."""
+    """Collects the inputs, constants, calls and outputs of one program."""
 
     def __init__(self, name: str):
         self.name = name
@@ -53,7 +53,7 @@ class Composer:
         return slots
 
     def call(self, step: Program, *arguments: Slots) -> tuple[Slots, ...]:
-        """Runs a program on slots, all of its calls in order; the slots of its outputs, in its outputs' shapes."""
+        """Appends all calls of a program on slots; returns the slots of its outputs, in their shapes."""
         if len(arguments) != len(step.inputs):
             raise ProgramError(
                 f"program {self.name!r}: {step.name!r} takes {len(step.inputs)} arguments "
@@ -63,13 +63,13 @@ class Composer:
         for port, slots in zip(step.inputs, arguments, strict=True):
             where = f"program {self.name!r}: argument {port} of {step.name!r}"
             if not isinstance(slots, (np.ndarray, np.integer)) or slots.dtype.kind != "i":
-                raise ProgramError(f"{where} takes slots; make a number one with constant({short(slots)})")
+                raise ProgramError(f"{where} takes slots; convert numbers with constant({short(slots)})")
             if slots.size != port.size:
                 raise ProgramError(f"{where} takes {port.size} slots, not {slots.size}")
             given.append(np.ravel(slots))
         if len(step.constants):
             given.append(self.constant(step.constants))
-        # The step's own slots are its inputs, its constants, then what its calls write.
+        # The slots of the step are its inputs, its constants, then what its calls write.
         slots = np.empty(step.workspace, dtype=np.int64)
         slots[: step.constant_slots.stop] = np.concatenate(given)
         for call in step.calls:
@@ -83,21 +83,21 @@ class Composer:
         return tuple(slots[source].reshape(p.shape) for p, source in zip(step.outputs, step.sources, strict=True))
 
     def _block(self, block: Block) -> int:
-        """The number of a block, which is kept once."""
+        """The number of a block; equal blocks are stored once."""
         number = self._number_of.setdefault(block.digest, len(self._blocks))
         if number == len(self._blocks):
             self._blocks.append(block)
         return number
 
     def output(self, name: str, slots: Slots) -> None:
-        """Names what the program gives; the shape is that of the slots."""
+        """Adds a named output; its shape is that of the slots."""
         if not isinstance(slots, (np.ndarray, np.integer)) or slots.dtype.kind != "i":
             raise ProgramError(f"program {self.name!r}: output {name!r} is {short(slots)}; give slots")
         slots = np.asarray(slots)
         self._outputs.append((Port(name, slots.shape), slots.ravel()))
 
     def program(self) -> Program:
-        """The finished program, its slots renumbered: inputs, constants, then what the calls write, in order."""
+        """The finished program, with slots renumbered: inputs, constants, then what the calls write, in order."""
         order = [slots.ravel() for _, slots in self._inputs]
         order += [slots.ravel() for slots in self._constant_slots]
         order += [writes for _, _, rows in self._calls for writes in rows]

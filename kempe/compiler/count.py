@@ -1,8 +1,8 @@
-"""Counting: what one evaluation of a program costs, in the terms the papers use.
+"""Counting: the operations of one evaluation of a program, as the papers count them.
 
-A fused multiply-add is one multiplication and one addition, and a product that several of them take in is one
-multiplication; a change of sign is free, as it is in the papers' tables; elementary functions are counted as such, not
-by what they are made of.
+A fused multiply-add counts as one multiplication and one addition; a product shared by several of them counts as one
+multiplication. Changes of sign are free, as in the papers' tables. Elementary functions are counted as such, not by
+their operations.
 """
 
 from dataclasses import dataclass, fields
@@ -32,9 +32,9 @@ class Counts:
     """Operations of one evaluation, over all calls.
 
     other: comparisons, choices, signs and roundings.
-    calls: how often a block is run; stored: instructions kept, each block once.
-    critical_path: the longest chain of operations that wait for each other (a fused one counts once).
-    live_values: the most values a block holds at the same time, in the order it is written.
+    calls: runs of blocks; stored: stored instructions, each block once.
+    critical_path: the longest chain of dependent operations (a fused one counts once).
+    live_values: the maximum number of simultaneously live values of a block, in its stored order.
     """
 
     multiplications: int
@@ -62,7 +62,7 @@ class Counts:
 
 @checked(ArgumentError)
 def count(program: Program) -> Counts:
-    """The counts of one evaluation of `program`."""
+    """Counts the operations of one evaluation of `program`."""
     runs = np.zeros(len(program.blocks), dtype=int)
     for call in program.calls:
         runs[call.block] += call.repeat
@@ -84,7 +84,7 @@ def count(program: Program) -> Counts:
 
 
 def _products_again(block: Block) -> int:
-    """How many multiplications of a block are of the same two values as another one."""
+    """The number of multiplications of a block that repeat the factors of another one."""
     pairs = np.sort(block.code[np.isin(block.code[:, 0], _COUNTED["multiplications"]), 1:3], axis=1)
     return len(pairs) - len(np.unique(pairs, axis=0))
 
@@ -106,7 +106,7 @@ def _critical_path(program: Program) -> int:
 
 
 def _live_values(block: Block) -> int:
-    """The most values still needed at any moment, before the first instruction and after each; constants are none."""
+    """The maximum number of live values, before the first instruction and after each; constants do not count."""
     code = block.code.tolist()
     last_use = [-1] * (block.arity + len(code))
     for k, (op, *operands) in enumerate(code):

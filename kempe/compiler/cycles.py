@@ -1,14 +1,14 @@
-"""Cycles: about how long a processor takes for a block whose instructions stand in a given order.
+"""Cycles: estimates the time that a processor takes for the instructions of a block in a given order.
 
-Problem. What an order is worth shows in time, but machines are noisy and compiling takes long. Must: quick, and the
+Problem. The value of an order shows in execution time, but timing is noisy and compiling is slow. Must: quick, and the
 same answer everywhere. Should: rank orders as measured times do.
 
-Discussion. A processor that looks ahead: a few instructions begin in each cycle, in the order they stand in, fewer
-where the code is longer than what stays decoded, and none before the one `WINDOW` places earlier is done; each is done
-its latency after its operands are there. Values beyond the registers there are go to the stack, those that are needed
-last, and take an instruction each to go and to come back. Left out: how many of a kind may run at once, and what is
-copied to be kept. What is counted was set beside measured times of six programs in seven orders each, on an AMD Zen 4:
-for one program, the orders' ratios of both differ by 3 % in the mean.
+Discussion. The model is an out-of-order processor. A few instructions start in each cycle, in order; fewer if the code
+does not fit the cache of decoded instructions; and none before the one `WINDOW` places earlier is done. Each is done
+one latency after its operands are ready. If there are not enough registers, the values needed last go to the stack,
+which takes one instruction each to store and to load. Left out: limits on instructions of one kind, and register
+copies. Compared with measured times of six programs in seven orders each on an AMD Zen 4, the ratios between orders of
+one program differ by 3 % on average.
 """
 
 import heapq
@@ -25,32 +25,32 @@ LATENCY = dict.fromkeys(Op, 1) | {
     Op.SQRT: 21,
     Op.CONST: 0,
 }
-"""Of AMD's Zen 4 (A. Fog, "Instruction tables", 2023; a square root and a division in the middle of their ranges)."""
+"""Latencies of AMD's Zen 4 (A. Fog, "Instruction tables", 2023; mid-range values for square root and division)."""
 
-BEGUN, BEGUN_OF_LONG = 4.0, 2.25  # instructions in each cycle, and where they are decoded again
-LONG = 2500  # instructions of a block from which on they are
-WINDOW = 128  # instructions that are under way at most
-STORE, LOAD = 1, 7  # to the stack, and back from there
-KEPT = 2  # registers for what is at hand
+BEGUN, BEGUN_OF_LONG = 4.0, 2.25  # instructions per cycle, and the same if they must be decoded again
+LONG = 2500  # blocks with at least this many instructions must be decoded again
+WINDOW = 128  # maximum number of instructions in flight
+STORE, LOAD = 1, 7  # latencies of the stack
+KEPT = 2  # registers reserved for temporaries
 
 
 def cycles(graph: Graph, sequence: list[int], registers: int) -> float:
-    """From the first instruction to the last result."""
+    """The estimated cycles from the first instruction to the last result."""
     arity, operands, made = graph.arity, graph.operands, graph.made
     place = [0] * len(sequence)
     for n, k in enumerate(sequence):
         place[k] = n
-    uses = [sorted([place[k] for k in users], reverse=True) for users in graph.users]  # the next one last
+    uses = [sorted([place[k] for k in users], reverse=True) for users in graph.users]  # next use last
     latency = [LATENCY[op] for op in graph.ops]
     ready, room = [0.0] * len(uses), registers - KEPT
     held: set[int] = set()
     stored: set[int] = set()
-    by_need: list[tuple[int, int]] = []  # values with their next uses, the latest first; old ones among them
+    by_need: list[tuple[int, int]] = []  # values by next use, latest first; may contain stale entries
     apart, clock, last = 1.0 / (BEGUN if len(sequence) < LONG else BEGUN_OF_LONG), 0.0, 0.0
-    under_way = deque([0.0] * WINDOW)  # when all up to each instruction were done
+    under_way = deque([0.0] * WINDOW)  # the times at which all instructions up to each were done
 
     def done(begin: float, takes: int) -> float:
-        """When the next instruction is done whose operands are there from `begin` on."""
+        """The time at which the next instruction is done, if its operands are ready at `begin`."""
         nonlocal clock, last
         clock = max(clock + apart, under_way.popleft())
         end = max(clock, begin) + takes

@@ -1,7 +1,7 @@
-"""Elementary functions as recipes over the other operations, so that every target computes them alike.
+"""Elementary functions: recipes over the other operations, so every target computes the same results.
 
 Accuracy, measured against mpmath: sin, cos at most 1 ulp for |x| <= 1e6; exp, log at most 1 ulp; atan2 at most
-2 ulp. NaN gives NaN; the limits at 0, infinity and signed zeros are those of the C library.
+2 ulp. NaN gives NaN; limits at 0, infinity and signed zeros are those of the C library.
 """
 
 import math
@@ -70,13 +70,13 @@ LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 
 def arctangent2(y: Term, x: Term) -> Term:
     """The angle of (x, y) in [-pi, pi]."""
-    # First octant, sizes below overflow; equal infinities count as equal lengths.
+    # First octant, scaled to avoid overflow; equal infinities count as equal lengths.
     shrink = where(maximum(abs(x), abs(y)) > 1e300, 2.0**-10, 1.0)
     ax, ay = abs(x) * shrink, abs(y) * shrink
     long, short = maximum(ax, ay), minimum(ax, ay)
     both_infinite = math.inf <= short
     long, short = where(both_infinite, 1.0, long), where(both_infinite, 1.0, short)
-    # One division: tan of the angle, or of the angle less pi/4.
+    # One division: tan of the angle, or of the angle minus pi/4.
     steep = TAN_PI_8 * long < short
     t = where(steep, short - long, short) / where(steep, short + long, long)
     t = where(long.equals(0.0), 0.0, t)
@@ -98,13 +98,13 @@ def exponential(x: Term) -> Term:
     r = high - low
     tail = (high - r) - low
     p = 1.0 + (r + fma(r * r, polynomial(r, EXP), tail))
-    half = floor(0.5 * k)  # in two steps, so that neither power leaves the range
+    half = floor(0.5 * k)  # in two steps, so that neither power overflows
     return (p * pow2(half)) * pow2(k - half)
 
 
 def logarithm(x: Term) -> Term:
     """ln x."""
-    # x = m 2^k with m around 1; numbers at the ends of the range are first brought away from them.
+    # x = m 2^k with m around 1; numbers at the ends of the range are scaled first.
     tiny, huge = x < 2.0**-1000, x > 2.0**1000
     scaled = x * where(tiny, 2.0**54, where(huge, 2.0**-54, 1.0))
     e = exponent(scaled)
@@ -133,5 +133,5 @@ RECIPES = {
 
 
 def expand(op: Op, on: Ground, *operands):
-    """An elementary function of values on a ground, worked out by its recipe."""
+    """An elementary function of values, evaluated by its recipe on a ground."""
     return RECIPES[op](*(Term(on, value) for value in operands)).value

@@ -1,4 +1,4 @@
-"""A program as text a person can read."""
+"""Explain: a program as readable text."""
 
 from kempe.compiler.count import count
 from kempe.compiler.operations import PHRASE, Op

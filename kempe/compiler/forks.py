@@ -1,7 +1,7 @@
-"""Forks: a child of a process in which other threads compile does not wait for locks that they held for ever.
+"""Forks: keeps child processes from deadlocking on locks that other threads held while compiling.
 
-Threads stay behind when a process forks, and the locks they hold stay locked in the child. So a fork waits until nobody
-compiles, and what no thread should be made to wait for is made anew.
+Threads do not survive a fork, but locks they hold stay locked in the child. So a fork waits until no thread compiles,
+and other locks are recreated in the child.
 """
 
 import os
@@ -11,12 +11,12 @@ from functools import cached_property
 
 import llvmlite.binding as llvm
 
-compiling = threading.RLock()  # held by a thread that compiles, links, or loads
+compiling = threading.RLock()  # held while a thread compiles, links, or loads
 
 
 def _before() -> None:
     compiling.acquire()
-    llvm.ffi.lib._lock.__enter__()  # llvmlite's own, which every call of LLVM takes
+    llvm.ffi.lib._lock.__enter__()  # llvmlite's own lock, taken by every LLVM call
 
 
 def _after() -> None:
@@ -31,7 +31,7 @@ def _after_in_child() -> None:
 
 
 def _unlock_properties() -> None:
-    """Before Python 3.12 a property that is worked out once has a lock, one for all objects."""
+    """Before Python 3.12 every cached_property has a lock, shared by all objects."""
     modules = [module for name, module in sys.modules.items() if name.startswith("kempe.")]
     for kind in {x for module in modules for x in vars(module).values() if isinstance(x, type)}:
         for each in vars(kind).values():

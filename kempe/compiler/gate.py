@@ -1,15 +1,14 @@
-"""The gate between Python and machine code: two built-in functions made by our own emitter.
+"""Gate: two built-in functions, compiled here, that call machine code from Python.
 
-Problem. ctypes takes microseconds to hand three arrays to a function; the function itself takes a tenth of one.
+Problem. ctypes takes microseconds to pass three arrays to a function; the function itself takes a tenth of one.
 
-Must. A wrong argument never reaches machine code: `enter` looks at every argument (an aligned, contiguous NumPy
-array of doubles of just the right shape, or a float for an input of one entry) and, at the first that is not,
-returns its position without having called anything.
+Must. A wrong argument never reaches machine code: `enter` checks every argument (an aligned, contiguous NumPy array of
+doubles of exactly the right shape, or a float for an input of one entry). At the first that does not fit, it returns
+its position without calling anything.
 
-Discussion. Both functions are written in LLVM assembly against CPython's C interface and the memory layout that
-NumPy promises to keep for its arrays; `_check_layout` looks, once, whether this Python and this NumPy are laid
-out so. The interpreter's lock is released around work worth it: letting go of it for a tenth of a microsecond
-would only invite other threads to take it.
+Discussion. Both functions are written in LLVM assembly against CPython's C interface and the stable memory layout of
+NumPy arrays; `_check_layout` checks once whether this Python and NumPy have this layout. The interpreter's lock is
+released only around long work: releasing it for a tenth of a microsecond would only invite other threads to take it.
 """
 
 import ctypes
@@ -21,13 +20,13 @@ from kempe.compiler import native
 from kempe.compiler.forks import compiling
 from kempe.errors import CompileError
 
-HEADER = object.__basicsize__  # of every object; its type is the last pointer in it
+HEADER = object.__basicsize__  # size of every object's header; the type is its last pointer
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = HEADER, HEADER + 8, HEADER + 16, HEADER + 40, HEADER + 48
-READABLE, WRITEABLE = 0x101, 0x501  # NumPy's flags: contiguous and aligned; that, and writeable
+READABLE, WRITEABLE = 0x101, 0x501  # NumPy's flags: contiguous and aligned; the same and writeable
 
-CACHE_LINE = 64  # bytes; a vector that straddles two takes twice the time
+CACHE_LINE = 64  # bytes; access to a vector that straddles two takes twice as long
 
-# The first entries of a kernel's table; after them come ndim, rows, columns of every argument.
+# The number of entries before ndim, rows, columns of every argument in a kernel's table.
 TABLE_HEAD = 8
 _METH_FASTCALL = 0x80
 _PYTHON = (
@@ -273,7 +272,7 @@ _gate: _Gate | None = None
 
 
 def gate() -> _Gate:
-    """The gate of this process; made once, though threads may ask for it at the same time."""
+    """The gate of this process; created once, even if several threads ask at the same time."""
     global _gate
     if _gate is None:
         with compiling:
@@ -283,14 +282,14 @@ def gate() -> _Gate:
 
 
 def table(address: int, inputs, outputs, work: int, release: bool) -> np.ndarray:
-    """What `enter` needs to know of a kernel: its address, its ports' shapes, its workspace."""
+    """What `enter` needs to know about a kernel: its address, the shapes of its ports, its workspace."""
     shapes = [(len(port.shape), *(*port.shape, 1, 1)[:2]) for port in (*inputs, *outputs)]
     head = [address, len(inputs), len(outputs), work, int(release), id(np.ndarray), id(np.dtype(np.float64)), id(float)]
     return np.array([*head, *(number for shape in shapes for number in shape)], dtype=np.int64)
 
 
 def _check_layout() -> None:
-    """Raises unless arrays lie in memory as `enter` reads them."""
+    """Raises unless arrays have the memory layout that `enter` reads."""
     array = np.arange(6.0).reshape(2, 3)
 
     def pointer(offset: int) -> int:
@@ -311,6 +310,6 @@ def _check_layout() -> None:
     )
     if not as_expected:
         raise CompileError(
-            "this Python or NumPy keeps arrays in memory in a way Kempe does not know; "
+            "this Python or NumPy has a memory layout of arrays that Kempe does not know; "
             "use 64-bit CPython 3.11 to 3.14 with NumPy 2"
         )

@@ -1,4 +1,4 @@
-"""Graph: which instructions of a block use which values, for those who put them in order."""
+"""Graph: which instructions of a block use which values, for ordering them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +9,10 @@ from kempe.compiler.program import Block
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A block by instructions, numbered as they stand; values are the inputs, then what each instruction makes.
+    """The instructions of a block, numbered in order; values are the inputs, then the result of each instruction.
 
-    operands: of each instruction, every value once; numbers have none. is_number: of each value, whether it is a
-    constant, which costs nothing wherever it stands. outputs: values that live on, as often as the block gives them.
+    operands: of each instruction, every value once; constants have none. is_number: for each value, whether it is a
+    constant, which costs nothing anywhere. outputs: the output values, with repetitions.
     """
 
     arity: int
@@ -23,7 +23,7 @@ class Graph:
 
     @classmethod
     def of(cls, block: Block) -> "Graph":
-        """Of a block."""
+        """The graph of a block."""
         code = block.code.tolist()
         operands = [[] if op == Op.CONST else list({a for a in rest if a >= 0}) for op, *rest in code]
         ops = [Op(op) for op, *_ in code]
@@ -32,7 +32,7 @@ class Graph:
 
     @cached_property
     def made(self) -> list[bool]:
-        """Of each value, whether an instruction works it out: it is neither given nor a number."""
+        """For each value, whether an instruction computes it: it is neither an input nor a constant."""
         return [k >= self.arity and not number for k, number in enumerate(self.is_number)]
 
     @property
@@ -42,7 +42,7 @@ class Graph:
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """Of each value, the instructions that take it."""
+        """For each value, the instructions that use it."""
         found: list[list[int]] = [[] for _ in self.is_number]
         for k, values in enumerate(self.operands):
             for a in values:

@@ -1,19 +1,17 @@
-"""Identity: one digest for all that an object says, the same in every process for objects that say the same.
+"""Identity: a digest of the complete content of an object, equal in every process for equal objects.
 
-Problem. To know a program before it is traced, one must know all that it is traced from, and a thing that is left out
-gives the program of another mechanism, without a word.
+Problem. To recognize a program before it is traced, everything it is traced from must be known. If anything were left
+out, the program of another mechanism would be used silently.
 
-Must. Whatever an object holds is part of its digest, and so is a field that is added to its class tomorrow. What
-cannot be told for certain (a function made on the spot, a class from elsewhere, a set, a symbol) is refused, not passed
-over.
+Must. Everything an object holds is part of its digest, including fields added to its class in the future. Anything
+uncertain (a local function, a foreign class, a set, a symbol) is refused, not skipped.
 
-Should. Equal objects have equal digests in every process, whatever else was worked out of them before.
+Should. Equal objects have equal digests in every process, whatever was computed from them before.
 
-Discussion. Numbers, texts and containers are told by value. An object of Kempe's is told by its class and by all its
-attributes, less properties that are worked out of the others. Where objects are equal only to themselves, as bodies and
-joints are, it matters which of them are one and the same: such an object is told when it is first met, and by its
-number from then on, which also ends cycles. Classes and functions are told by name, since what they do is part of
-Kempe's own text, which has a digest of its own.
+Discussion. Numbers, strings and containers are written by value. An object of Kempe's is written by its class and all
+its attributes, except cached properties. Objects that are equal only to themselves, such as bodies and joints, are
+written when first met, and by number from then on; this also ends cycles. Classes and functions are written by name,
+since their code is part of Kempe's source, which has its own digest.
 """
 
 import copyreg
@@ -27,12 +25,12 @@ from types import FunctionType
 import numpy as np
 
 PACKAGE = __name__.partition(".")[0]
-_PLAIN = (object, ABC)  # classes from elsewhere that hold nothing
+_PLAIN = (object, ABC)  # foreign base classes without content
 _NAMED = (type, FunctionType, type(cache(len)))
 
 
 def identity(*things) -> str | None:
-    """The digest of all that `things` say; None where that cannot be told."""
+    """The digest of the content of `things`; None if it is not certain."""
     telling = _Telling()
     try:
         telling.tell(things)
@@ -42,19 +40,19 @@ def identity(*things) -> str | None:
 
 
 class _Untold(Exception):
-    """An object that cannot be told for certain."""
+    """An object whose content is not certain."""
 
 
 class _Telling:
-    """Everything an object says as bytes, none of which could be read in two ways: each begins with a sign for what it
-    is, and says how long it is where that is not known."""
+    """Writes the content of an object as unambiguous bytes: each item starts with its kind, and with its length if that
+    is variable."""
 
     def __init__(self):
         self.parts: list[bytes] = []
         self._number_of: dict[int, int] = {}
 
     def tell(self, x) -> None:
-        """One object, and all that it holds."""
+        """Writes one object with all its content."""
         kind, write = type(x), self.parts.append
         if kind is float:
             write(b"f" + struct.pack("<d", x))
@@ -89,19 +87,19 @@ class _Telling:
             self.parts.append(_measured(x.tobytes()))
 
     def _named(self, x) -> None:
-        """A class or a function of Kempe's, which goes by its name; or a class that says how it was made."""
+        """Writes a class or function of Kempe's by name, or a generated class by how it was generated."""
         if _is_known(x):
             self.parts.append(b"c" + _measured(f"{x.__module__}.{x.__qualname__}".encode()))
         elif type(x) in copyreg.dispatch_table:
             self.parts.append(b"m")
             self.tell(copyreg.dispatch_table[type(x)](x))
         else:
-            raise _Untold(f"{x!r} is not found by its name")
+            raise _Untold(f"{x!r} cannot be found by its name")
 
     def _object(self, x) -> None:
         kind = type(x)
         if not _is_ours(kind):
-            raise _Untold(f"what {kind.__qualname__} objects hold is not known")
+            raise _Untold(f"the content of {kind.__qualname__} objects is not known")
         if kind.__eq__ is object.__eq__:
             if id(x) in self._number_of:
                 self.parts.append(b"=%d;" % self._number_of[id(x)])
@@ -120,7 +118,7 @@ def _measured(content: bytes) -> bytes:
 
 
 def _is_known(x) -> bool:
-    """Whether the name of a class or function leads back to it, within Kempe."""
+    """Whether a class or function belongs to Kempe and can be found by its name."""
     module = x.__module__ or ""
     found = sys.modules.get(module)
     for name in x.__qualname__.split("."):
@@ -130,7 +128,7 @@ def _is_known(x) -> bool:
 
 @cache
 def _is_ours(kind: type) -> bool:
-    """Whether all that objects of a class hold are attributes, by Kempe's own classes."""
+    """Whether objects of a class have only attributes from classes of Kempe."""
     own = [base for base in kind.__mro__ if base not in _PLAIN]
     ours = [base.__module__.partition(".")[0] == PACKAGE and "__slots__" not in vars(base) for base in own]
     return bool(ours) and all(ours)
@@ -138,8 +136,7 @@ def _is_ours(kind: type) -> bool:
 
 @cache
 def _told(kind: type, held: tuple[str, ...]) -> tuple[list[str], bytes]:
-    """Of the attributes that an object has, those that are told, less what is worked out of the others when it is first
-    asked for; by name, and their names as bytes."""
+    """The sorted names of an object's attributes other than cached properties, also as bytes."""
     worked_out = {n for base in kind.__mro__ for n, x in vars(base).items() if isinstance(x, cached_property)}
     names = sorted(set(held) - worked_out)
     return names, _measured(" ".join(names).encode())

@@ -1,7 +1,7 @@
-"""The slow evaluator that defines what a program means: one NumPy operation per instruction.
+"""Interpreter: the slow evaluator that defines the meaning of a program, one NumPy operation per instruction.
 
-Every target must agree with it bit for bit (any NaN equals any NaN). It works on many states at once: give
-inputs a leading axis of the same length and each lane is evaluated by itself.
+Every target must agree with it bit for bit (any NaN equals any NaN). It works on many states at once: with a leading
+axis of the same length on the inputs, each lane is evaluated independently.
 """
 
 import math
@@ -22,7 +22,7 @@ def _fma(a: float, b: float, c: float) -> float:
     if not math.isfinite(c):
         return c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:  # the sign of an exact zero: as the sum has it, or + where two numbers cancel
+    if exact == 0:  # the sign of an exact zero: that of the sum, or + if two numbers cancel
         return a * b + c if a == 0 or b == 0 else 0.0
     try:
         return float(exact)
@@ -45,7 +45,7 @@ def _exponent(a):
     return ((_bits(a) >> 52) & 0x7FF).astype(np.float64) - 1023.0
 
 
-# Adding this leaves, in the last bits of the sum, the integer a + 1023: the exponent field of 2^a.
+# After adding this, the last bits of the sum are the integer a + 1023: the exponent field of 2^a.
 POW2_SHIFT = 1.5 * 2.0**52 + 1023.0
 
 
@@ -86,14 +86,14 @@ MEANING = {
 
 
 class Evaluation:
-    """Where recipes are worked out on numbers: `emit` computes at once."""
+    """A ground on which `emit` computes numbers immediately."""
 
     def const(self, value: float):
-        """A number."""
+        """The constant itself."""
         return np.float64(value)
 
     def number(self, value) -> float | None:
-        """Nothing is known before it is computed."""
+        """None: no value is known beforehand."""
         return None
 
     def emit(self, op: Op, *operands):
@@ -120,7 +120,7 @@ def interpret_block(block: Block, operands) -> list:
 
 @checked(ArgumentError)
 def interpret(program: Program, *inputs) -> tuple[np.ndarray, ...]:
-    """What `program` gives for `inputs`: arrays of the ports' shapes, or with a leading axis of lanes."""
+    """Evaluates `program` for `inputs`: arrays of the ports' shapes, or with a leading axis of lanes."""
     if len(inputs) != len(program.inputs):
         raise ArgumentError(f"program {program.name!r} takes {len(program.inputs)} inputs, not {len(inputs)}")
     arrays = [np.asarray(x, dtype=np.float64) for x in inputs]

@@ -1,10 +1,10 @@
-"""Iteration: a program run many times over many states, whose outputs are its first inputs the next time.
+"""Iteration: runs a program many times over many states, feeding its outputs back as its first inputs.
 
     steps = Iteration(program)                       # (q, v, tau) -> q, v after a step
-    q, v = steps((q, v), (tau,), rows=10, every=100) # of each state: ten rows, a hundred steps apart
+    q, v = steps((q, v), (tau,), rows=10, every=100) # for each state: ten rows, a hundred steps apart
 
-States go through their evaluations in lanes and on several threads; each one's result is the same bit for bit whatever
-the others are, and however many threads there are.
+States are evaluated in lanes and on several threads. The result of each is the same bit for bit, whatever the others
+are and however many threads there are.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ class Iteration:
         self.program = program
         for source, target in zip(program.outputs, program.inputs, strict=False):
             if source.shape != target.shape:
-                raise ProgramError(f"{program.name!r} gives {source}, which cannot be its {target} the next time")
+                raise ProgramError(f"{program.name!r} outputs {source}, which cannot be fed back as {target}")
         if len(program.outputs) > len(program.inputs):
-            raise ProgramError(f"{program.name!r} gives more than it takes, and cannot go on with that")
+            raise ProgramError(f"{program.name!r} has more outputs than inputs, so they cannot be fed back")
 
     @cached_property
     def _effort(self) -> int:
@@ -49,10 +49,10 @@ class Iteration:
         every: int = 1,
         threads: int | None = None,
     ) -> list[np.ndarray]:
-        """For every part of the state an array (states, rows, ..): as it is after each `every` evaluations.
+        """For every part of the state an array (states, rows, ..): its values after each `every` evaluations.
 
-        state: arrays (states, ..). given: arrays of the input's shape, for all states; (states, ..); or
-        (states, rows * every, ..), with values for every evaluation, where the first axis may be 1 for all.
+        state: arrays (states, ..). given: arrays of the input's shape, shared by all states; (states, ..); or
+        (states, rows * every, ..), with values for every evaluation; a first axis of 1 is shared by all states.
         """
         ports, count = self.program.inputs, len(state[0])
         flat, steps, between = [], [], []
@@ -78,8 +78,8 @@ class Iteration:
 
 
 def _laid_out(port: Port, values: np.ndarray, count: int, evaluations: int) -> tuple[np.ndarray, int, int, int]:
-    """An argument whose first axis is that of states (or has length 1, where they share it), and its strides: from
-    state to state, from element to element, from evaluation to evaluation."""
+    """An argument with the states as first axis (length 1 if shared), and its strides: from state to state, element to
+    element, evaluation to evaluation."""
     more = values.ndim - len(port.shape)
     values = values[None] if more == 0 else values
     if more == 2:

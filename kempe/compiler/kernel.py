@@ -3,7 +3,7 @@
     kernel = Kernel(program)
     vdot = kernel(q, v, tau)                # one state: arrays of the ports' shapes
     vdot = kernel(q, v, tau)                # many: a leading axis on some arguments, the others shared
-    kernel(q, v, tau, out=vdot)             # into an array that is there
+    kernel(q, v, tau, out=vdot)             # into an existing array
 
 One state and many agree bit for bit. All inputs of a call are read before its outputs are written.
 """
@@ -28,24 +28,24 @@ from kempe.compiler.targets import batch, cpu
 from kempe.errors import ArgumentError, CompileError
 from kempe.kinds import checked
 
-# Work of fewer operations than this keeps the interpreter's lock: handing it over would cost more.
+# Work of fewer operations keeps the interpreter's lock: releasing it would cost more.
 WORTH_RELEASING = 4000
 
 _loaded: WeakValueDictionary[str, native.Code] = WeakValueDictionary()
 
 
-ELEMENTARY_EFFORT = 60  # what a sine takes, in simple operations
+ELEMENTARY_EFFORT = 60  # simple operations that a sine is worth
 
 
 def effort(program: Program) -> int:
-    """About how many simple operations one evaluation takes, copying in and out included."""
+    """The approximate number of simple operations of one evaluation, including copies of inputs and outputs."""
     slow = [ELEMENTARY_EFFORT * int(np.isin(block.code[:, 0], list(ELEMENTARY)).sum()) for block in program.blocks]
     runs = sum(call.repeat * (len(program.blocks[call.block]) + slow[call.block]) for call in program.calls)
     return runs + sum(port.size for port in (*program.inputs, *program.outputs))
 
 
 def load(program: Program, target, make: Callable[[], str]) -> native.Code:
-    """The code of a program for a target: once per process, from the disk if it was compiled before."""
+    """The code of a program for a target: loaded once per process, from the disk if it was compiled before."""
     name = disk.key(program.digest, target.SYMBOL, str(native.host()))
     with compiling:
         code = _loaded.get(name)
@@ -57,21 +57,19 @@ def load(program: Program, target, make: Callable[[], str]) -> native.Code:
 
 @checked(ArgumentError)
 class Kernel:
-    """A compiled program. Thread-safe; pickles as its program, and is compiled or fetched again where it lands.
+    """A compiled program. Thread-safe; pickles as its program, which is compiled or fetched again when unpickled.
 
-    address: where `void kempe(const double *const *inputs, double *const *outputs, double *work)` begins, for
-        other compiled code; it stays good as long as this kernel lives.
-    workspace: how many doubles `work` must hold; 0 when it may be null.
-    effort: about how many operations one evaluation takes.
-    enter(*inputs, *outputs): one state, without a detour: 0, or the position, from 1 on, of the first argument that is
-        not of just the right kind, and then nothing was done.
+    address: of `void kempe(const double *const *inputs, double *const *outputs, double *work)`, for other compiled
+        code; valid as long as this kernel lives.
+    workspace: how many doubles `work` must hold; 0 if it may be null.
+    effort: the approximate number of operations of one evaluation.
+    enter(*inputs, *outputs): evaluates one state directly: returns 0, or the position (from 1) of the first argument
+        that does not fit exactly; then nothing was done.
     """
 
     def __init__(self, program: Program):
         if not isinstance(program, Program):
-            raise ArgumentError(
-                f"a kernel is made of a Program, not {type(program).__name__}; trace the function first"
-            )
+            raise ArgumentError(f"a kernel takes a Program, not {type(program).__name__}; trace the function first")
         self.program = program
         self.effort = effort(program)
         self._scalar = load(program, cpu, lambda: cpu.emit(self.prepared))
@@ -86,10 +84,10 @@ class Kernel:
     def __call__(self, /, *given, out=None, **named) -> Any:
         """The outputs for given inputs, by position or name: an array, or a tuple of arrays if there are several.
 
-        out: where to put them, an array or a tuple of arrays of doubles.
+        out: an array or a tuple of arrays of doubles for the results.
         """
         if out is None and not named:
-            # The common case, kept short: the gate checks the arguments and says 0 if it ran.
+            # The common case, kept short: the gate checks the arguments and returns 0 if it ran.
             if self._only_shape is not None:
                 result = np.empty(self._only_shape)
                 if self.enter(*given, result) == 0:
@@ -102,21 +100,21 @@ class Kernel:
             return out
         return self._general_call(given, named, out)
 
-    # ---- what it is ------------------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------------
 
     @cached_property
     def prepared(self) -> Program:
-        """The program as it was compiled: elementary functions written out, long blocks cut."""
+        """The program as compiled: elementary functions expanded, long blocks split."""
         return prepare(self.program)
 
     @cached_property
     def counts(self) -> Counts:
-        """Operations of one evaluation, as the program has them."""
+        """Operations of one evaluation of the program."""
         return count(self.program)
 
     @property
     def lanes(self) -> int:
-        """How many states a batch works on at once."""
+        """The number of states that a batch processes at once."""
         return native.host().lanes
 
     @cached_property
@@ -125,12 +123,12 @@ class Kernel:
 
     @cached_property
     def batch_address(self) -> int:
-        """Where the batch function begins (see `targets/batch.py` for its arguments)."""
+        """The address of the batch function (see `targets/batch.py` for its arguments)."""
         return self._batch.address(batch.SYMBOL)
 
     @cached_property
     def batch_workspace(self) -> int:
-        """How many doubles the batch function's `work` must hold."""
+        """The number of doubles that the batch function's `work` must hold."""
         return self._batch.number(batch.WORKSPACE)
 
     def __reduce__(self):
@@ -140,7 +138,7 @@ class Kernel:
         ports = [", ".join(map(str, side)) for side in (self.program.inputs, self.program.outputs)]
         return f"Kernel({self.program.name}: {ports[0]} -> {ports[1]}; {self.counts.total} operations)"
 
-    # ---- calls that need a closer look -----------------------------------------------------------------
+    # ---- general calls ---------------------------------------------------------------------------------
 
     def _general_call(self, positional, named, out):
         given = arguments.check(self.program, positional, named, out)
@@ -158,7 +156,7 @@ class Kernel:
         refused = self.enter(*inputs, *results)
         if refused:
             raise CompileError(
-                f"a fault in Kempe: argument {refused} of {self.program.name!r} was made to fit and does not"
+                f"a bug in Kempe: argument {refused} of {self.program.name!r} does not fit after conversion"
             )
         return results
 
@@ -168,7 +166,7 @@ class Kernel:
         results, written = [], []
         for port, asked in zip(ports_out, given.asked, strict=True):
             flat = None if asked is None else arguments.rows_to_write(asked, port)
-            # An array that overlaps an input would be written while other states are still to be read.
+            # An array that overlaps an input would be overwritten before other states are read.
             if flat is None or any(np.may_share_memory(flat, x) for x in inputs):
                 results.append(np.empty((count, *port.shape)))
                 written.append(results[-1].reshape(count, port.size))

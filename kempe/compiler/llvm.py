@@ -1,8 +1,8 @@
-"""The emitter: a prepared program as LLVM assembly text, for any target and any number of lanes.
+"""Emitter: writes a prepared program as LLVM assembly text, for any target and any number of lanes.
 
-One instruction of a block becomes one LLVM instruction, or two or three; no flag lets LLVM change a rounding, so
-scalar and vector code agree bit for bit. Nothing here knows the host: how arguments reach the code, and where the
-workspace lies, is the business of a file in `targets/`.
+One instruction of a block becomes one to a few LLVM instructions. No flag lets LLVM change rounding, so scalar and
+vector code agree bit for bit. This module does not know the host: the files in `targets/` determine how arguments reach
+the code and where the workspace is.
 """
 
 import math
@@ -23,12 +23,12 @@ _LOGIC = {Op.AND: "and", Op.OR: "or"}
 
 
 def literal(value: float) -> str:
-    """A double as LLVM writes it without loss."""
+    """A double as an exact LLVM literal."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 class Emitter:
-    """Collects the functions, tables and declarations of one LLVM module whose values have `lanes` lanes."""
+    """Collects the functions, tables and declarations of one LLVM module, with values of `lanes` lanes."""
 
     def __init__(self, lanes: int = 1):
         self.lanes = lanes
@@ -50,8 +50,8 @@ class Emitter:
         return str(value) if self.lanes == 1 else f"splat (i64 {value})"
 
     def add_function(self, header: str, lines: Sequence[str]) -> None:
-        """Defines a function: `header` is all between `define` and the brace."""
-        # Vectors kept on the stack must not straddle cache lines: half the speed of long blocks.
+        """Defines a function: `header` is the text between `define` and the brace."""
+        # Vectors on the stack must not straddle cache lines: this would halve the speed of long blocks.
         stack = f" alignstack({8 * self.lanes})" if self.lanes > 2 else ""
         self._functions.append("\n".join([f"define {header}{stack} {{", *lines, "}"]))
 
@@ -62,7 +62,7 @@ class Emitter:
         return f"@{name}"
 
     def declare(self, declaration: str) -> None:
-        """Announces a function that is defined elsewhere."""
+        """Declares a function that is defined elsewhere."""
         self._declared.add(f"declare {declaration}")
 
     def module(self) -> str:
@@ -72,16 +72,16 @@ class Emitter:
     # ---- one block -------------------------------------------------------------------------------------
 
     def body(self, block: Block, operands: list[str]) -> tuple[list[str], list[str]]:
-        """The instructions of a block as lines, and the names of its outputs; operands are names of values."""
+        """The lines of a block's instructions, and the names of its outputs; operands are names of values."""
         writer = _BlockWriter(self, block, operands)
         return writer.lines, writer.outputs()
 
     def inline(
         self, program: Program, address: Callable[[int], tuple[list[str], str]]
     ) -> tuple[list[str], dict[int, str]]:
-        """A program of one block, written out: its lines, and the names of the values that outputs are read from.
+        """A program of one block inline: its lines, and the names of the values that outputs are read from.
 
-        address: for an input's slot, the lines that compute where it lies, and the name of that pointer.
+        address: for an input's slot, the lines that compute its address, and the name of that pointer.
         """
         (call,) = program.calls
         block = program.blocks[call.block]
@@ -103,10 +103,10 @@ class Emitter:
     # ---- a program of many calls -----------------------------------------------------------------------
 
     def runner(self, program: Program) -> None:
-        """Defines @run(work): all calls over a workspace that holds the inputs.
+        """Defines @run(work): all calls over a workspace that contains the inputs.
 
-        Constants are read from a table of their own; only those an output names, or that some rows of a call
-        read where others read something computed, are put into the workspace.
+        Constants are read from a separate table. Only those that are outputs, or that some rows of a call read where
+        other rows read computed values, are put into the workspace.
         """
         self.table("constants", "double", [literal(x) for x in program.constants.tolist()] or ["0.0"])
         layouts = [_Layout(program, number) for number in range(len(program.blocks))]
@@ -147,7 +147,7 @@ class Emitter:
         self.add_function("internal void @run(ptr %work)", [*lines, "ret void"])
 
     def _block_function(self, number: int, layout: "_Layout") -> None:
-        """One function for all calls of a block; a row of the table says where each run of operands begins."""
+        """One function for all calls of a block; a row of the table gives the start of each run of operands."""
         lines = ["entry:"]
         for k, in_table in enumerate(layout.run_in_constants):
             base, scale = ("@constants", 1) if in_table else ("%work", self.lanes)
@@ -185,7 +185,7 @@ class Emitter:
         self.add_function(f"internal void @block{number}(ptr %work, ptr %row) noinline", [*lines, "ret void"])
 
     def broadcast(self, name: str, pointer: str) -> list[str]:
-        """Lines that load one double into every lane of `name`."""
+        """Lines that load one double into all lanes of `name`."""
         if self.lanes == 1:
             return [f"{name} = load double, ptr {pointer}, align 8"]
         return [
@@ -195,7 +195,7 @@ class Emitter:
         ]
 
     def _spill(self, slots: list[int], program: Program) -> list[str]:
-        """Lines that put single constants into the workspace."""
+        """Lines that put constants into the workspace."""
         lines = []
         for slot in slots:
             value = self.number(float(program.constants[slot - program.constant_slots.start]))
@@ -207,15 +207,15 @@ class Emitter:
 
 
 def used_operands(block: Block) -> list[int]:
-    """The operands that some instruction, or an output, takes."""
+    """The operands used by an instruction or an output."""
     named = block.code[block.code[:, 0] != Op.CONST, 1:]
     used = np.union1d(named[named >= 0], block.outputs)
     return used[used < block.arity].tolist()
 
 
 class _Layout:
-    """How the calls of one block find their slots: operands and outputs that lie side by side in every row form a
-    run, and the table holds one number per run and row."""
+    """The slot table of the calls of one block: operands and outputs that are adjacent in every row form a run, and the
+    table has one number per run and row."""
 
     def __init__(self, program: Program, number: int):
         self.block = program.blocks[number]
@@ -226,7 +226,7 @@ class _Layout:
         constants = program.constant_slots
         is_constant = (slots >= constants.start) & (slots < constants.stop)
         in_table = is_constant.all(axis=0) if self.rows else np.zeros(width, bool)
-        # A column that is a constant in some rows only is read from the workspace: put those constants there.
+        # A column that is constant only in some rows is read from the workspace, so these constants are put there.
         self.spilled = set(slots[is_constant & ~in_table].tolist())
         slots = np.where(in_table, slots - constants.start, slots)
         starts_run = np.ones(width, dtype=bool)
@@ -240,7 +240,7 @@ class _Layout:
 
 
 class _BlockWriter:
-    """The lines of one block. A comparison is kept as a mask, and made a number only where one is needed."""
+    """The lines of one block. Comparisons are kept as masks, and converted to numbers only if needed."""
 
     def __init__(self, emitter: Emitter, block: Block, operands: list[str]):
         self.on = emitter
@@ -327,7 +327,7 @@ class _BlockWriter:
         return f"fneg {self.on.real} {a}"
 
     def _extreme(self, order: str, a: str, b: str) -> str:
-        if a in self._sure:  # b only where it is less, or more: one instruction on most processors
+        if a in self._sure:  # b only if it is less (or greater): one instruction on most processors
             beyond = self._line(f"fcmp {_BEYOND[order]} {self.on.real} {b}, {a}")
             return f"select {self.on.mask} {beyond}, {self.on.real} {b}, {self.on.real} {a}"
         in_order = self._line(f"fcmp {order} {self.on.real} {a}, {b}")

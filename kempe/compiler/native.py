@@ -1,4 +1,4 @@
-"""Machine code: LLVM text to an object for this host, and an object to callable addresses."""
+"""Native code: LLVM text to an object file for this host, and object files to callable addresses."""
 
 import ctypes
 import itertools
@@ -16,7 +16,7 @@ from kempe.errors import CompileError
 
 @dataclass(frozen=True)
 class Host:
-    """The processor code is made for, and what makes it."""
+    """The processor that code is generated for, and the versions of the tools."""
 
     triple: str
     cpu: str
@@ -25,13 +25,13 @@ class Host:
 
     @property
     def lanes(self) -> int:
-        """How many doubles a vector register holds."""
+        """The number of doubles in a vector register."""
         has = set(self.features.split(","))
         return 8 if "+avx512f" in has else 4 if "+avx" in has else 2
 
     @property
     def registers(self) -> int:
-        """How many of them there are."""
+        """The number of vector registers."""
         return 16 if self.triple.startswith(("x86", "i")) and self.lanes < 8 else 32
 
     def __str__(self) -> str:
@@ -47,8 +47,8 @@ def host() -> Host:
 
 
 def _machine() -> llvm.TargetMachine:
-    # Small code model: constants are addressed relative to the code, which vector code gains a quarter from. The
-    # linker below puts all parts of an object side by side, so they are always in reach.
+    # Small code model: constants are addressed relative to the code, which makes vector code a quarter faster. The
+    # linker below puts all parts of an object next to each other, so they are always in reach.
     here = host()
     return llvm.Target.from_triple(here.triple).create_target_machine(
         cpu=here.cpu, features=here.features, opt=2, codemodel="small", reloc="pic", jit=True
@@ -57,7 +57,7 @@ def _machine() -> llvm.TargetMachine:
 
 @cache
 def _linker() -> llvm.LLJIT:
-    """The one linker of this process; it lives as long as any code does."""
+    """The linker of this process, which lives as long as any code."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
@@ -69,8 +69,8 @@ _library_numbers = itertools.count()
 def object_code(text: str) -> bytes:
     """The object file of an LLVM module given as text, for this host.
 
-    LLVM's passes over the text are left out: a program arrives with nothing left to simplify, and measured code
-    is no faster with them, while they take half as long again as all the rest.
+    LLVM's optimization passes are not run: programs have nothing left to simplify, measured code is no faster with
+    them, and they would add half to the compile time.
     """
     machine, module = _parsed(text)
     with _in_order():
@@ -78,7 +78,7 @@ def object_code(text: str) -> bytes:
 
 
 def assembly(text: str) -> str:
-    """The same as a person reads it."""
+    """The same as assembly text."""
     machine, module = _parsed(text)
     with _in_order():
         return machine.emit_assembly(module)
@@ -89,8 +89,8 @@ _emitting = 0  # threads
 
 @contextmanager
 def _in_order() -> Iterator[None]:
-    """Instructions stay in the order they are given in (`order`), which LLVM's scheduler would change for the worse.
-    The setting is one for the whole process, so it is put back for others that use LLVM when no thread needs it."""
+    """Keeps instructions in the given order (`order`), which LLVM's scheduler would make worse. The setting is global
+    to the process, so it is reset for other users of LLVM when no thread needs it."""
     global _emitting
     with compiling:
         if not _emitting:
@@ -113,17 +113,17 @@ def _parsed(text: str) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise CompileError(f"a fault in Kempe: the emitted code is not valid LLVM assembly: {error}") from error
+        raise CompileError(f"a bug in Kempe: the emitted code is not valid LLVM assembly: {error}") from error
     module.triple = host().triple
     module.data_layout = str(machine.target_data)
     return machine, module
 
 
 class Code:
-    """An object in memory, ready to run; its addresses stay good as long as this lives."""
+    """An object in memory, ready to run; its addresses are valid as long as this lives."""
 
     def __init__(self, image: bytes, symbols: tuple[str, ...], imports: Mapping[str, int] | None = None):
-        """`symbols` are the functions to be called, `imports` addresses the object refers to by name."""
+        """`symbols`: the functions to call; `imports`: addresses that the object refers to by name."""
         library = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for symbol in symbols:
             library.export_symbol(symbol)
@@ -136,9 +136,9 @@ class Code:
                 raise CompileError(f"compiled code could not be linked: {error}") from error
 
     def address(self, symbol: str) -> int:
-        """Where a function begins."""
+        """The address of a function."""
         return self._library[symbol]
 
     def number(self, symbol: str) -> int:
-        """What `int64_t symbol(void)` returns."""
+        """The result of `int64_t symbol(void)`."""
         return ctypes.CFUNCTYPE(ctypes.c_int64)(self.address(symbol))()

@@ -1,18 +1,18 @@
-"""The closed set of scalar operations a program may use: one screen, and nothing else exists.
+"""Operations: the closed set of scalar operations that a program may use.
 
-Every operation takes and gives IEEE-754 doubles, rounded to nearest, ties to even. Truth is 1.0, falsehood
-0.0, and any operand that is not 0 counts as true (NaN too). What each operation means, to the last bit, is
-written once, in `interpret.MEANING`; the elementary functions are recipes over the other operations
-(`elementary.RECIPES`), so every target computes them alike.
+Every operation takes and returns IEEE-754 doubles, rounded to nearest, ties to even. True is 1.0, false is 0.0, and any
+nonzero operand counts as true (including NaN). The meaning of each operation, to the last bit, is defined once, in
+`interpret.MEANING`. Elementary functions are recipes over the other operations (`elementary.RECIPES`), so every target
+computes the same result.
 """
 
 from enum import IntEnum
 
 
 class Op(IntEnum):
-    """What one instruction does; the numbers are part of the stored form of a program."""
+    """The operation of an instruction; the numbers are part of the stored form of programs."""
 
-    CONST = 0  # a number kept with the block
+    CONST = 0  # a constant of the block
     # arithmetic
     ADD = 1  # a + b
     SUB = 2  # a - b
@@ -26,8 +26,8 @@ class Op(IntEnum):
     SQRT = 10  # square root, correctly rounded
     # rounding, signs, the parts of a double
     FLOOR = 11  # largest integer at or below a
-    COPYSIGN = 12  # |a| with the sign bit of b; |a| where b is NaN, whose sign means nothing
-    MIN = 13  # the smaller; the other one when one is NaN; a when they are equal
+    COPYSIGN = 12  # |a| with the sign bit of b; |a| if b is NaN
+    MIN = 13  # the smaller; if one is NaN, the other; if equal, a
     MAX = 14  # the larger, likewise
     EXPONENT = 15  # the biased exponent field of a, minus 1023
     POW2 = 16  # 2^a for an integer a in [-1022, 1023]
@@ -36,9 +36,9 @@ class Op(IntEnum):
     LE = 18  # a <= b
     EQ = 19  # a == b
     NOT = 20  # a is 0
-    AND = 21  # neither is 0
-    OR = 22  # not both are 0
-    SELECT = 23  # b where a is true, else c
+    AND = 21  # both are nonzero
+    OR = 22  # at least one is nonzero
+    SELECT = 23  # b if a is true, else c
     # elementary functions
     SIN = 24
     COS = 25
@@ -58,7 +58,7 @@ COMMUTATIVE = frozenset({Op.ADD, Op.MUL, Op.EQ, Op.AND, Op.OR})
 
 ELEMENTARY = frozenset({Op.SIN, Op.COS, Op.ATAN2, Op.EXP, Op.LOG})
 
-# How an operation is written for a person; {0}, {1}, {2} are its operands.
+# Readable form of each operation; {0}, {1}, {2} are its operands.
 PHRASE = {op: f"{op.name.lower()}({', '.join(f'{{{i}}}' for i in range(ARITY[op]))})" for op in Op} | {
     Op.ADD: "{0} + {1}",
     Op.SUB: "{0} - {1}",

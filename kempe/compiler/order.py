@@ -1,17 +1,16 @@
-"""The order of instructions within a block: long chains first, or few values alive at once, whichever is quicker.
+"""Ordering: sorts the instructions of a block, long chains first or few live values, whichever is quicker.
 
-Problem. A processor has 16 or 32 registers; a traced block may keep hundreds of values waiting, and each that does not
-fit costs a store and a load. It looks a few hundred instructions ahead; what stands later has to wait, and a long chain
-that begins late is waited for in the end. Must: the same instructions, operands before users. Should: quick, and
-deterministic.
+Problem. A processor has 16 or 32 registers. A traced block may have hundreds of live values, and each that does not
+fit costs a store and a load. The processor looks a few hundred instructions ahead, so a long chain that starts late
+delays the end. Must: the same instructions, operands before users. Should: quick, and deterministic.
 
-Discussion. Three greedy orders. `chains_first`, from the first instruction on: of those whose operands are ready, the
-one that ends the most lives (operands used for the last time), and of equals the one with the longest chain of
-instructions waiting for it; or, before that, the one whose operands came last, `NEAR` places being as good as one.
-`few_alive`, from the last instruction back: of those whose users all stand, the one that brings the fewest new values
-to life, and of equals the one whose users came to stand last, or that was traced last. The first is the quickest as
-long as most values fit into registers, and by far the slowest where they do not: in long blocks a model of the
-processor (`cycles`) tells which to take. LLVM leaves instructions in the order it is given (`native`).
+Discussion. There are three greedy orders. `chains_first` goes forward: of the instructions whose operands are ready, it
+takes the one that ends the most lives (operands used for the last time), and of equals the one with the longest chain
+of dependent instructions. With `near`, it prefers instructions whose last operand was computed most recently, in units
+of `near` places, before comparing chains. `few_alive` goes backward: of the instructions whose users are all placed, it
+takes the one that starts the fewest new lives, and of equals the one whose users were placed last, or that was traced
+last. The first order is the quickest as long as most values fit into registers, and by far the slowest otherwise; so
+for long blocks a model of the processor (`cycles`) chooses. LLVM keeps the given order (`native`).
 """
 
 import heapq
@@ -25,11 +24,11 @@ from kempe.compiler.operations import Op
 from kempe.compiler.program import Block
 
 NEAR = 200  # instructions
-SHORT = 30  # instructions for each register, up to which long chains first was the quickest wherever it was measured
+SHORT = 30  # instructions per register, up to which `chains_first` was always the quickest when measured
 
 
 def order(block: Block) -> Block:
-    """The same block in another order, for this host."""
+    """The block in the best order for this host."""
     graph, registers = Graph.of(block), host().registers
     usual = chains_first(graph)
     if len(usual) <= SHORT * registers:
@@ -39,10 +38,10 @@ def order(block: Block) -> Block:
 
 
 def chains_first(graph: Graph, near: int | None = None) -> list[int]:
-    """Instructions from the first on, by the lives they end, by how many times `near` places ago their last operand
-    came, if that is given, and by the chains that wait for them."""
+    """Instructions in forward order, by the lives they end, by the age of their last operand in units of `near` (if
+    given), and by the chains that depend on them."""
     arity, operands, users, is_number = graph.arity, graph.operands, graph.users, graph.is_number
-    # Lives that end with an instruction, once every other user has run; outputs live on.
+    # Lives that end with an instruction once every other user has run; outputs stay alive.
     waiting_users = [len(u) for u in users]
     for a in graph.outputs:
         waiting_users[a] += 1
@@ -52,7 +51,7 @@ def chains_first(graph: Graph, near: int | None = None) -> list[int]:
             height[a] = max(height[a], height[arity + k] + 1)
     ends = [sum(waiting_users[a] == 1 and not is_number[a] for a in values) for values in operands]
     missing = [sum(graph.made[a] for a in values) for values in operands]
-    since = [0] * len(operands)  # when the last operand came
+    since = [0] * len(operands)  # when the last operand was computed
 
     def urgency(k: int) -> tuple[int, int, int, int]:
         return -ends[k], -(since[k] // near) if near else 0, -height[arity + k], k
@@ -75,7 +74,7 @@ def chains_first(graph: Graph, near: int | None = None) -> list[int]:
         for a in operands[k]:
             waiting_users[a] -= 1
             if waiting_users[a] == 1 and not is_number[a]:
-                for user in users[a]:  # the one left now ends this life
+                for user in users[a]:  # the remaining user now ends this life
                     if not done[user]:
                         ends[user] += 1
                         if not missing[user]:
@@ -84,14 +83,14 @@ def chains_first(graph: Graph, near: int | None = None) -> list[int]:
 
 
 def few_alive(graph: Graph) -> list[int]:
-    """Instructions from the last back, by the values they bring to life and how near their users are."""
+    """Instructions placed backward, by the lives they start and the distance of their users."""
     arity, users = graph.arity, graph.users
     made = [[a for a in values if graph.made[a]] for values in graph.operands]
     waiting_users = [len(u) for u in users]
     alive = [False] * len(users)
     for a in graph.outputs:
         alive[a] = True
-    begins = [sum(not alive[a] for a in values) for values in made]  # lives, seen from the end
+    begins = [sum(not alive[a] for a in values) for values in made]  # lives, going backward
     since = [0] * len(made)
     ready = [(begins[k], 0, -k) for k in range(len(made)) if not waiting_users[arity + k] and graph.ops[k] != Op.CONST]
     heapq.heapify(ready)

@@ -1,11 +1,11 @@
-"""Packing: frozen records, arrays, numbers and words as bytes, and back, without any code in them.
+"""Packing: converts frozen records, arrays, numbers and strings to bytes and back, without any code in them.
 
-Problem. What is kept on disk is read again by other processes. A pickle can run anything when it is read.
+Problem. Files on disk are read by other processes. Reading a pickle can run any code.
 
-Must. Reading makes nothing but numbers, words, tuples, arrays of numbers, and records of the types that the reader
-names; a record is made by its constructor, which checks it. Numbers come back to the last bit.
+Must. Reading creates only numbers, strings, tuples, arrays of numbers, and records of the types that the reader names;
+a record is created by its constructor, which checks it. Numbers are preserved to the last bit.
 
-Discussion. A line of JSON says how all is put together, and where its arrays are in the bytes that follow.
+Discussion. A line of JSON describes the structure, and the positions of arrays in the bytes that follow.
 """
 
 import json
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-ARRAYS = ("<f8", "<i4", "<i8", "|b1")  # types of arrays
+ARRAYS = ("<f8", "<i4", "<i8", "|b1")  # array types
 
 
 class Unreadable(ValueError):
-    """Bytes that nothing was packed into, or a type that is not packed."""
+    """Bytes that were not made by `packed`, or a type that cannot be packed."""
 
 
 def packed(value: Any) -> bytes:
@@ -30,14 +30,14 @@ def packed(value: Any) -> bytes:
 
 
 def unpacked(content: bytes, types: Mapping[str, type]) -> Any:
-    """The value, with records of these types, by their names; raises `Unreadable` where it is none of that."""
+    """The value, with records of these types by name; raises `Unreadable` for anything else."""
     head, _, arrays = content.partition(b"\n")
     try:
         return _made(json.loads(head), memoryview(arrays), types)
     except Unreadable:
         raise
-    except Exception as error:  # whatever a constructor says of fields that do not fit, the bytes are wrong
-        raise Unreadable(f"not a record that was packed ({type(error).__name__}: {error})") from error
+    except Exception as error:  # a constructor may raise anything; the bytes are wrong
+        raise Unreadable(f"not a packed record ({type(error).__name__}: {error})") from error
 
 
 def _said(value: Any, arrays: bytearray) -> Any:
@@ -53,7 +53,7 @@ def _said(value: Any, arrays: bytearray) -> Any:
             return ["array", kind, list(value.shape), start]
     elif is_dataclass(value) and not isinstance(value, type):
         return ["record", type(value).__name__, *(_said(getattr(value, x.name), arrays) for x in fields(value))]
-    raise Unreadable(f"{type(value).__name__} is not packed")
+    raise Unreadable(f"{type(value).__name__} cannot be packed")
 
 
 def _made(said: Any, arrays: memoryview, types: Mapping[str, type]) -> Any:

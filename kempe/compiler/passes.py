@@ -1,7 +1,7 @@
-"""Passes: named rewritings of blocks and programs, each tested by itself.
+"""Passes: rewritings of blocks and programs, each tested separately.
 
-`invert_once`, `gather` and `fuse` belong to tracing: they change rounding. The compiler's own pipeline, `prepare`,
-keeps every bit.
+`invert_once`, `gather` and `fuse` belong to tracing, since they change rounding. The pipeline of the compiler,
+`prepare`, preserves every bit.
 """
 
 import math
@@ -18,7 +18,7 @@ from kempe.compiler.tape import Tape
 
 
 def invert_once(block: Block) -> Block:
-    """Several divisions by the same value become one, of 1 by it, and multiplications."""
+    """Several divisions by the same value become one reciprocal and multiplications."""
     code = block.code.tolist()
     divisors = Counter(b for op, _, b, _ in code if op == Op.DIV)
     tape = Tape(block.arity)
@@ -34,14 +34,13 @@ def invert_once(block: Block) -> Block:
     return tape.block(block.name, [values[k] for k in block.outputs.tolist()])
 
 
-Form = tuple[int | None, float, float]  # of a value: x, factor and rest; x is None for a number
+Form = tuple[int | None, float, float]  # of a value: x, factor and rest; x is None for a constant
 
 
 def gather(block: Block) -> Block:
-    """Sums and products with numbers of one value x become factor * x + rest, however many there were on the way.
+    """Sums and products of one value x with constants become factor * x + rest, however long the chain.
 
-    Each takes one instruction, fused where it has to be, as every one on the way did; those are gone if nothing else
-    needs them.
+    Each takes at most one instruction, as every step of the chain did; steps that nothing else needs disappear.
     """
     tape = Tape(block.arity, algebra=True)
     numbers = block.constants.tolist()
@@ -74,7 +73,7 @@ def gather(block: Block) -> Block:
 
 
 def _affine(op: Op, forms: list[Form]) -> Form | None:
-    """factor * x + rest of an operation on such, where it is one, with numbers that are finite."""
+    """The form factor * x + rest of an operation on forms, if it has one with finite numbers."""
     (x, f, c), (y, g, d) = (*forms, (None, 0.0, 0.0))[:2]
     if op == Op.NEG:
         found = x, -f, -c
@@ -91,8 +90,8 @@ def _affine(op: Op, forms: list[Form]) -> Form | None:
 
 
 def fuse(block: Block) -> Block:
-    """Products that are only added become one fused operation with each addition; of two, the one that is ready later,
-    and one with a single use before one with several."""
+    """Fuses products that are only added with each addition; of two products, the one that is ready later, preferring
+    products with a single use."""
     code = block.code.tolist()
     users: list[list[int]] = [[] for _ in range(block.arity + len(block))]
     for k, (op, *operands) in enumerate(code, start=block.arity):
@@ -100,7 +99,7 @@ def fuse(block: Block) -> Block:
             for a in operands:
                 if a >= 0:
                     users[a].append(k)
-    kept = set(block.outputs.tolist())  # products that are needed as such
+    kept = set(block.outputs.tolist())  # products needed as such
     product = {k: (a, b) for k, (op, a, b, _) in enumerate(code, start=block.arity) if op == Op.MUL}
     depth = [0] * (block.arity + len(block))
     for k, (op, *operands) in enumerate(code, start=block.arity):
@@ -108,13 +107,13 @@ def fuse(block: Block) -> Block:
             depth[k] = 1 + max(depth[x] for x in operands if x >= 0)
 
     def sums(x: int) -> bool:
-        """Whether all that uses a value are sums, of it and another one."""
+        """Whether all users of a value are sums of it and another value."""
         return x not in kept and all(
             code[k - block.arity][0] in (Op.ADD, Op.SUB) and code[k - block.arity][1] != code[k - block.arity][2]
             for k in users[x]
         )
 
-    chosen: dict[int, int] = {}  # for every sum, the product it takes in
+    chosen: dict[int, int] = {}  # for every sum, the product fused into it
     for single in (True, False):
         for x in sorted((x for x in product if (len(users[x]) == 1) == single and sums(x)), key=lambda x: -depth[x]):
             if not any(k in chosen for k in users[x]):
@@ -131,31 +130,31 @@ def fuse(block: Block) -> Block:
 
 
 def share(block: Block) -> Block:
-    """Equal instructions once, constants folded, dead instructions gone."""
+    """Shares equal instructions, folds constants, and drops dead instructions."""
     tape = Tape(block.arity)
     return tape.block(block.name, tape.replay(block, range(block.arity)))
 
 
 class _LoweringTape(Tape):
-    """A tape on which elementary functions are written out by their recipes."""
+    """A tape that expands elementary functions by their recipes."""
 
     def emit(self, op: Op, *operands: int) -> int:
         return expand(op, self, *operands) if op in ELEMENTARY else super().emit(op, *operands)
 
 
 def lower(block: Block) -> Block:
-    """Elementary functions written out; the reduction of an angle is shared by its sine and cosine."""
+    """Expands elementary functions; the sine and cosine of an angle share its reduction."""
     tape = _LoweringTape(block.arity)
     return tape.block(block.name, tape.replay(block, range(block.arity)))
 
 
-# Measured: beyond some thousand instructions in one piece, compile time grows faster than their number.
+# Measured: beyond some thousand instructions in one piece, compile time grows more than linearly.
 LONGEST = 6000
 PIECE = 2500
 
 
 def split(program: Program) -> Program:
-    """Blocks too long to compile well are cut into pieces that hand values on through the workspace."""
+    """Splits blocks that are too long to compile well into pieces that pass values through the workspace."""
     if all(len(block) <= LONGEST for block in program.blocks):
         return program
     blocks: list[Block] = []
@@ -186,7 +185,7 @@ def split(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A run of a block's instructions: which of its values it takes, and which it gives (to which output, if any)."""
+    """A piece of a block: the values it takes, and those it gives (with the output, if any)."""
 
     block: Block
     takes: list[int]
@@ -198,13 +197,13 @@ def _cut(block: Block, length: int) -> list[_Piece]:
     arity = block.arity
     is_number = [False] * arity + [op == Op.CONST for op, *_ in code]
     starts = range(0, len(code), length)
-    last_use = [-1] * len(is_number)  # the piece that reads a value last
+    last_use = [-1] * len(is_number)  # the last piece that reads a value
     for k, (op, *operands) in enumerate(code):
         if op != Op.CONST:
             for a in operands:
                 if a >= 0:
                     last_use[a] = k // length
-    # An output is given by the piece that makes it; operands and numbers passed through, by the last piece.
+    # An output is given by the piece that computes it; operands and constants passed through, by the last piece.
     outputs: dict[int, list[tuple[int, int | None]]] = {n: [] for n in range(len(starts))}
     is_given = set()
     for position, value in enumerate(block.outputs.tolist()):
@@ -233,5 +232,5 @@ def _cut(block: Block, length: int) -> list[_Piece]:
 
 
 def prepare(program: Program) -> Program:
-    """The compiler's pipeline: the same program to the last bit, ready to be emitted."""
+    """The pipeline of the compiler: the same program to the last bit, ready to emit."""
     return split(replace(program, blocks=tuple(order(lower(block)) for block in program.blocks)))

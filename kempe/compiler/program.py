@@ -1,18 +1,18 @@
 """Program: straight-line blocks of scalar instructions, and the list of calls that runs them.
 
-Problem. A mechanism's equations, traced on symbols, are a long list of scalar operations. Kept as one list they
-compile ever more slowly (the cost of straight-line code grows faster than its length), though most of them
-repeat: one step of a recursion is the same for every body.
+Problem. The equations of a mechanism, traced on symbols, are a long list of scalar operations. As one list they
+compile ever more slowly (the cost of straight-line code grows faster than its length), although most of them repeat:
+one step of a recursion is the same for every body.
 
 Must. A program is frozen data: it can be hashed, stored, sent to another process and compiled for any target
 without the library it was traced with. A block that repeats is stored, compiled and counted once.
 
-Should. A small program is one block called once, and costs no more than if blocks did not exist.
+Should. A small program is one block called once, and costs no more than without blocks.
 
-Discussion. All calls work over one flat workspace of doubles: first the inputs in order, then the program's
-constants, then what the calls write. Every slot is written exactly once and read only afterwards, so the order
-of calls is the only order there is, and a slot's number is enough to name a value. A call carries one row of
-slot numbers per repetition; rows run from first to last, and may read what earlier rows wrote.
+Discussion. All calls use one flat workspace of doubles: first the inputs in order, then the constants of the program,
+then what the calls write. Every slot is written exactly once and only read afterwards, so calls need no order other
+than the list's, and a slot's number identifies a value. A call has one row of slot numbers per repetition; rows run
+from first to last, and may read what earlier rows wrote.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from kempe.kinds import checked, short
 
 
 def frozen_array(values, dtype, shape=None) -> np.ndarray:
-    """A C-contiguous copy of `values` that cannot be written to."""
+    """A C-contiguous read-only copy of `values`."""
     try:
         given = np.array(values, order="C")
     except ValueError as error:
@@ -40,7 +40,7 @@ def frozen_array(values, dtype, shape=None) -> np.ndarray:
         raise ProgramError(f"a program's table is {short(values)}; it takes numbers")
     array = given.astype(dtype)
     if np.issubdtype(dtype, np.integer) and given.size and not np.array_equal(array, given):
-        raise ProgramError("a table of whole numbers holds something that is none, or too large")
+        raise ProgramError("a table of whole numbers has an entry that is not a whole number, or too large")
     if shape is not None:
         array = array.reshape(shape)
     array.flags.writeable = False
@@ -56,15 +56,15 @@ class Port:
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
-            raise ProgramError(f"a port's name is a text, not {short(self.name)}")
+            raise ProgramError(f"the name of a port must be text, not {short(self.name)}")
         sizes = tuple(self.shape)
         if len(sizes) > 2 or not all(isinstance(n, (int, np.integer)) and 0 <= n < 2**31 for n in sizes):
-            raise ProgramError(f"port {self.name!r} has shape {short(self.shape)}: it can be (), (n,) or (n, m)")
+            raise ProgramError(f"port {self.name!r} has shape {short(self.shape)}; give (), (n,) or (n, m)")
         object.__setattr__(self, "shape", tuple(int(n) for n in sizes))
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
+        """The number of entries."""
         return prod(self.shape)
 
     def __str__(self) -> str:
@@ -72,15 +72,15 @@ class Port:
 
 
 class _Content(ABC):
-    """Equality, hash and pickling by content, for dataclasses that hold arrays."""
+    """Equality, hash and pickling by content, for dataclasses with arrays."""
 
     @abstractmethod
     def _parts(self) -> Iterable[bytes]:
-        """Everything the record says, as bytes, in a fixed order."""
+        """The complete content as bytes, in a fixed order."""
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything this record says; equal digests mean equal records."""
+        """SHA-256 of the content; equal digests mean equal records."""
         total = hashlib.sha256()
         for part in self._parts():
             total.update(len(part).to_bytes(8, "little"))
@@ -101,9 +101,9 @@ class _Content(ABC):
 class Block(_Content):
     """A straight-line function of `arity` scalars.
 
-    Values are numbered: 0 .. arity-1 are the operands, arity + k is what instruction k gives. Row k of `code`
-    is (operation, a, b, c) where a, b, c are earlier values, -1 where unused; a CONST has in `a` the index of
-    its number in `constants`. `outputs` lists the values the block gives.
+    Values are numbered: 0 .. arity-1 are the operands, arity + k is the result of instruction k. Row k of `code`
+    is (operation, a, b, c) where a, b, c are earlier values, -1 if unused; for a CONST, `a` is the index into
+    `constants`. `outputs` lists the output values.
     """
 
     name: str
@@ -123,14 +123,14 @@ class Block(_Content):
         unknown = ~np.isin(ops, [int(op) for op in Op])
         if unknown.any():
             raise ProgramError(
-                f"block {self.name!r}: instruction {unknown.argmax()} is none of the {len(Op)} operations"
+                f"block {self.name!r}: instruction {unknown.argmax()} is not one of the {len(Op)} operations"
             )
         used = np.arange(3) < _ARITY_OF[ops][:, None]
         limit = self.arity + np.arange(len(self.code))[:, None]
         wrong = (used & ((operands < 0) | (operands >= limit))).any(axis=1)
         idle = ~used & (operands != -1) & (ops != Op.CONST)[:, None]
         if self.arity < 0 or idle.any():
-            raise ProgramError(f"block {self.name!r}: operands an operation does not take must be -1")
+            raise ProgramError(f"block {self.name!r}: unused operands must be -1")
         if wrong.any():
             raise ProgramError(
                 f"block {self.name!r}: instruction {wrong.argmax()} reads a value that does not exist yet"
@@ -168,7 +168,7 @@ class Call(_Content):
 
     @property
     def repeat(self) -> int:
-        """How often the block is run."""
+        """The number of repetitions."""
         return len(self.reads)
 
     def _parts(self):
@@ -180,9 +180,9 @@ class Call(_Content):
 @checked(ProgramError)
 @dataclass(frozen=True, eq=False)
 class Program(_Content):
-    """Named inputs to named outputs by calls of blocks over one flat workspace (see the top of this module).
+    """Maps named inputs to named outputs by calls of blocks over one flat workspace (see the top of this module).
 
-    `constants` fill the slots after the inputs; `sources[k]` are the slots output k is read from, at the end.
+    `constants` fill the slots after the inputs; `sources[k]` are the slots that output k is read from, at the end.
     """
 
     name: str
@@ -205,24 +205,24 @@ class Program(_Content):
 
     @cached_property
     def input_slots(self) -> tuple[slice, ...]:
-        """Where each input lies in the workspace."""
+        """The slots of each input in the workspace."""
         ends = np.cumsum([0, *(port.size for port in self.inputs)]).tolist()
         return tuple(slice(a, b) for a, b in itertools.pairwise(ends))
 
     @cached_property
     def constant_slots(self) -> slice:
-        """Where the constants lie in the workspace."""
+        """The slots of the constants in the workspace."""
         start = sum(port.size for port in self.inputs)
         return slice(start, start + len(self.constants))
 
     @cached_property
     def workspace(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return self.constant_slots.stop + sum(call.writes.size for call in self.calls)
 
     @cached_property
     def length(self) -> int:
-        """How many instructions one evaluation runs."""
+        """The number of instructions of one evaluation."""
         return sum(call.repeat * len(self.blocks[call.block]) for call in self.calls)
 
     @property
@@ -237,7 +237,7 @@ class Program(_Content):
             if twice:
                 raise ProgramError(f"{where}: the name {min(twice)!r} is used twice; give every port its own")
         if "out" in [p.name for p in self.inputs]:
-            raise ProgramError(f"{where}: no input can be called 'out', which says where results go")
+            raise ProgramError(f"{where}: no input can be named 'out', which names the argument for results")
         if len(self.outputs) != len(self.sources):
             raise ProgramError(f"{where}: {len(self.outputs)} outputs but {len(self.sources)} lists of slots")
         written = np.zeros(self.workspace, dtype=bool)
@@ -263,7 +263,7 @@ class Program(_Content):
         for slots in (call.reads, call.writes):
             if slots.size and not (slots.min() >= 0 and slots.max() < len(written)):
                 raise ProgramError(f"{where}: a slot lies outside the workspace")
-        # Row i may read what rows before it wrote: give every slot the row that writes it.
+        # Row i may read what earlier rows wrote: find the row that writes each slot.
         row_of = np.where(written, -1, call.repeat)
         if written[call.writes].any() or (np.diff(np.sort(call.writes, axis=None)) == 0).any():
             raise ProgramError(f"{where}: a slot is written twice")

@@ -1,15 +1,14 @@
-"""Recalling: a program that was traced before comes from the disk, by all that it was traced from.
+"""Recalling: reads programs that were traced before from the disk.
 
-Problem. Objects are found by the program they were compiled from (see `cache`), and tracing that takes longer than
-all the rest, every time, for a program that is the same every time.
+Problem. Compiled objects are found by their program (see `cache`). Tracing that program takes longer than everything
+else, every time, for the same result.
 
-Must. A program is recalled only where tracing would give it: its entry goes by the identity of all that the trace is
-made of (see `identity`), Kempe's whole text, and the versions of what traces with it. Where that cannot be told, it is
-traced; and where the text was changed under a running process, which may have read either, nothing is recalled or kept.
+Must. A program is recalled only if tracing would give the same one: its key is the identity of everything the trace
+depends on (see `identity`), all of Kempe's source, and the versions of the libraries. If the identity is not certain,
+the program is traced. If the source changed while the process was running, nothing is recalled or kept.
 
-Discussion. Objects stay where they are, found by programs: a program knows its ports, its counts and its own digest, so
-that nothing else has to be kept beside them, and programs that come out the same share their objects. What is kept
-is data, never code (see `packing`).
+Discussion. Objects are still found by programs. A program knows its ports, its counts and its own digest, so nothing
+else has to be stored, and equal programs share their objects. Only data is stored, never code (see `packing`).
 """
 
 import contextlib
@@ -27,15 +26,15 @@ from kempe.compiler.identity import identity
 from kempe.compiler.packing import Unreadable, packed, unpacked
 from kempe.compiler.program import Block, Call, Port, Program
 
-WHOLE = Path(kempe.__file__).parent  # Kempe's text
+WHOLE = Path(kempe.__file__).parent  # Kempe's source
 Made = TypeVar("Made")
 PROGRAMS = (Program, Block, Call, Port)
 VERSIONS = f"casadi {ca.CasadiMeta.version()}, numpy {np.__version__}"
 
 
 def recalled(make: Callable[[], Made], *made_of, types: tuple[type, ...] = ()) -> Made:
-    """The program that `make` traces, or the one it traced before, or what it found out by tracing; made_of: everything
-    that it works with; types: of the records that come out, beside those of programs."""
+    """The result of `make` (a program, or records found by tracing), recalled if it was computed before; made_of:
+    everything it depends on; types: the record types in the result, besides those of programs."""
     said, text = identity(*made_of), _text()
     if said is None or text is None:
         return make()
@@ -52,11 +51,11 @@ def recalled(make: Callable[[], Made], *made_of, types: tuple[type, ...] = ()) -
 
 @cache
 def _text() -> str | None:
-    """A hash of Kempe's text as this process has read it; None where that is not certain."""
+    """A hash of Kempe's source as this process has loaded it; None if that is not certain."""
     text = disk.fingerprint(WHOLE)
     return text if _is_as_read() else None
 
 
 def _is_as_read() -> bool:
-    """Whether nothing of Kempe's text has changed since this process began to read it."""
+    """Whether no source file of Kempe has changed since this process began to import it."""
     return all(path.stat().st_mtime < kempe._loaded for path in WHOLE.rglob("*.py"))

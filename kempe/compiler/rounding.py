@@ -1,10 +1,10 @@
-"""Rounding: how much a program loses to it, by working the same program out with half the digits.
+"""Rounding: estimates the rounding error of a program by evaluating it with half the digits.
 
-What a formulation divides by, and in which order, decides how many digits are left at the end. That shows when every
-operation of a program is carried out once as it is, and once with its result rounded to 26 of a double's 53 bits:
-errors are then about 2^27 times as large, as long as they are small. Inputs and constants stay as they are, since it is
-the program that is judged, not how sensitive its mechanism is. Additions and multiplications of doubles do it, so that
-the answer is the same on every machine, and in any units.
+The pivots of a formulation and their order determine how many digits are lost. To measure this, every operation of a
+program is evaluated once exactly as it is, and once with its result rounded to 26 of a double's 53 bits: errors are
+then about 2^27 times as large, as long as they are small. Inputs and constants are not rounded, since this judges the
+program, not the sensitivity of its mechanism. It uses only additions and multiplications of doubles, so the answer is
+the same on every machine and in any units.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ from kempe.compiler.interpret import MEANING, Evaluation
 from kempe.compiler.operations import ELEMENTARY, Op
 from kempe.compiler.program import Block, Program
 
-SHORTER = 2.0**27  # times which errors grow
-MOST = 2.0**900  # sizes that can be rounded
+SHORTER = 2.0**27  # factor by which errors grow
+MOST = 2.0**900  # largest numbers that can be rounded
 
 _IN_TWO = MEANING | {
     Op.FMA: lambda a, b, c: a * b + c,
@@ -25,7 +25,7 @@ _IN_TWO = MEANING | {
 
 
 class _InTwo(Evaluation):
-    """Numbers whose fused operations take two roundings: one at a time, as `interpret` has them, they take long."""
+    """Evaluation with unfused multiply-adds: the exact ones of `interpret` are slow."""
 
     def emit(self, op: Op, *operands):
         if op in ELEMENTARY:
@@ -34,8 +34,8 @@ class _InTwo(Evaluation):
 
 
 def rounding(program: Program, *inputs: np.ndarray) -> np.ndarray:
-    """The largest difference that rounding makes to the first output, beside its largest number, for each of the states
-    that the inputs give, one in each row; infinite where numbers are not finite."""
+    """The largest effect of rounding on the first output relative to its largest entry, for each state (row of the
+    inputs); infinite if numbers are not finite."""
     with np.errstate(all="ignore"):
         exact, short = (_first_output(program, inputs, shorter) for shorter in (False, True))
         off, size = np.abs(short - exact).max(axis=0, initial=0.0), np.abs(exact).max(axis=0, initial=0.0)
@@ -50,7 +50,7 @@ def _shortened(x):
 
 
 def _first_output(program: Program, inputs: tuple[np.ndarray, ...], shorter: bool) -> np.ndarray:
-    """Numbers by states."""
+    """The entries of the first output by state."""
     work = np.zeros((program.workspace, len(inputs[0])))
     for array, slots in zip(inputs, program.input_slots, strict=True):
         work[slots] = array.reshape(len(array), -1).T

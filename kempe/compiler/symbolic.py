@@ -1,4 +1,4 @@
-"""What each CasADi operation becomes in the closed set of operations, written on terms."""
+"""Symbolic rules: what each CasADi operation becomes in the closed set of operations, written on terms."""
 
 import math
 
@@ -22,7 +22,7 @@ from kempe.compiler.term import (
 
 
 def _power(x: Term, n: Term) -> Term:
-    """x^n: products where n is a small whole number, a root where it is a half, else exp(n log x)."""
+    """x^n: products if n is a small integer, with a root for half-integers, else exp(n log x)."""
     number = x.on.number(n.value)
     if number is not None and abs(number) <= 16 and (2 * number).is_integer():
         whole = _whole_power(x, int(abs(number)))
@@ -103,8 +103,8 @@ def _hypot(x: Term, y: Term) -> Term:
 
 
 def _fmod(x: Term, y: Term) -> Term:
-    # Exact while |x / y| < 2^53, NaN beyond: the remainder of the rounded quotient, put right where that was one
-    # too many.
+    # Exact while |x / y| < 2^53, NaN beyond: the remainder of the rounded quotient, corrected if that was one too
+    # large.
     a, b = abs(x), abs(y)
     quotient = a / b
     r = fnma(floor(quotient), b, a)
@@ -113,8 +113,8 @@ def _fmod(x: Term, y: Term) -> Term:
 
 
 def _remainder(x: Term, y: Term) -> Term:
-    # The multiple of y nearest to x is taken away; halfway, the even multiple. Of a in [0, 2b): up to b/2 stay, those
-    # beyond lose b, and those from 3b/2 on lose it twice.
+    # Subtracts the multiple of y nearest to x; halfway, the even multiple. For a in [0, 2b): nothing up to b/2, b
+    # beyond it, and 2b from 3b/2 on.
     b = abs(y)
     a = abs(_fmod(x, 2.0 * b))
     less = a - b

@@ -1,7 +1,7 @@
-"""Tape: instructions recorded one by one, equal ones shared, constants folded, dead ones left out.
+"""Tape: records instructions one by one, sharing equal ones, folding constants and dropping dead ones.
 
-Nothing here changes a result by a bit, so a tape may rewrite any block. Tracing alone allows itself more: with
-`algebra=True` a product with an exact zero is zero, whatever the other factor (a NaN or an infinity included).
+This changes no result by a bit, so a tape may rewrite any block. Only tracing goes further: with `algebra=True` a
+product with an exact zero is zero, whatever the other factor (including NaN and infinity).
 """
 
 import math
@@ -26,7 +26,7 @@ class Tape:
         self._known: dict[tuple, int] = {}
 
     def const(self, value: float) -> int:
-        """The value number of a constant; -0.0 and 0.0 are two constants, every NaN is one."""
+        """The value number of a constant; -0.0 and 0.0 are different constants, all NaNs are the same."""
         value = float(value)
         key = ("number", value.hex())
         if key not in self._known:
@@ -35,7 +35,7 @@ class Tape:
         return self._known[key]
 
     def emit(self, op: Op, *operands: int) -> int:
-        """The value number of `op` of earlier values: a new instruction only where there was none like it."""
+        """The value number of `op` on earlier values; adds an instruction only if there is no equal one."""
         simpler = self._simplify(op, operands)
         if simpler is not None:
             return simpler
@@ -47,7 +47,7 @@ class Tape:
         return self._known[key]
 
     def replay(self, block: Block, operands) -> list[int]:
-        """Records all of a block with the given operands; its outputs' value numbers."""
+        """Records a whole block with the given operands; returns the value numbers of its outputs."""
         values = list(operands)
         numbers = block.constants.tolist()
         for op, *arguments in block.code.tolist():
@@ -58,7 +58,7 @@ class Tape:
         return [values[k] for k in block.outputs.tolist()]
 
     def block(self, name: str, outputs) -> Block:
-        """The recorded block, with only what its outputs need."""
+        """The recorded block, with only the instructions that its outputs need."""
         outputs = [int(k) for k in outputs]
         needed = [False] * (self.arity + len(self._code))
         for k in outputs:
@@ -90,12 +90,12 @@ class Tape:
         return self._code[value - self.arity] if value >= self.arity else (None, ())
 
     def number(self, value: int) -> float | None:
-        """Which constant a value is; None for what is computed."""
+        """The constant that a value is; None for computed values."""
         op, operands = self._made_by(value)
         return self._numbers[operands[0]] if op == Op.CONST else None
 
     def _simplify(self, op: Op, operands: tuple[int, ...]) -> int | None:
-        """A value already known, or cheaper to record, that equals `op` of `operands`."""
+        """A known or cheaper value that equals `op` of `operands`, if there is one."""
         numbers = [self.number(a) for a in operands]
         if None not in numbers:
             return self.const(float(_ON_NUMBERS.emit(op, *map(np.float64, numbers))))
@@ -109,7 +109,7 @@ class Tape:
         return None
 
     def _identity(self, op: Op, a: int, b: int, x: float | None, y: float | None) -> int | None:
-        """Identities of IEEE arithmetic, true to the last bit; x and y are what a and b are, if constant."""
+        """Identities of IEEE arithmetic, exact to the last bit; x and y are the values of a and b, if constant."""
         if op == Op.MUL:
             for factor, other in ((x, b), (y, a)):
                 if factor in (1.0, -1.0):

@@ -1,7 +1,7 @@
-"""Terms: ordinary Python arithmetic that records, or computes, operations of the closed set.
+"""Terms: ordinary Python arithmetic that records or computes operations of the closed set.
 
-A recipe written on terms reads as mathematics and runs anywhere there is an `emit(op, *operands)` and a
-`const(value)`: on a `Tape`, which records instructions, or on the interpreter, which computes numbers.
+A recipe on terms reads like mathematics and runs on anything with `emit(op, *operands)` and `const(value)`: on a
+`Tape`, which records instructions, or on the interpreter, which computes numbers.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from kempe.compiler.operations import Op
 
 
 class Ground(Protocol):
-    """Where operations are carried out."""
+    """The place where operations are recorded or computed."""
 
     def const(self, value: float) -> Any:
         """A constant."""
 
     def number(self, value: Any) -> float | None:
-        """Which constant a value is, where that is known beforehand."""
+        """The constant that a value is, if known beforehand, else None."""
 
     def emit(self, op: Op, *operands: Any) -> Any:
-        """One operation of earlier values."""
+        """One operation on earlier values."""
 
 
 class Term:
@@ -33,7 +33,7 @@ class Term:
         self.value = value
 
     def apply(self, op: Op, *others: "Term | float") -> "Term":
-        """`op` of this term and the others; plain numbers become constants."""
+        """Applies `op` to this term and the others; plain numbers become constants."""
         return Term(self.on, self.on.emit(op, self.value, *(self._term(other).value for other in others)))
 
     def _term(self, other: "Term | float") -> "Term":
@@ -86,7 +86,7 @@ class Term:
         return self._term(other) <= self
 
     def equals(self, other: "Term | float") -> "Term":
-        """1 where they are equal, else 0."""
+        """1 if they are equal, else 0."""
         return self.apply(Op.EQ, other)
 
     def __invert__(self):
@@ -99,7 +99,7 @@ class Term:
         return self.apply(Op.OR, other)
 
     def is_nan(self) -> "Term":
-        """1 where it is not a number, else 0."""
+        """1 if it is NaN, else 0."""
         return ~self.equals(self)
 
 

@@ -1,21 +1,21 @@
-"""Threads: many states shared out among cores in whole vectors, the same result however many there are."""
+"""Threads: distributes many states over cores in whole vectors; results do not depend on the number of threads."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
-WORTH = 4_000_000  # operations that are worth a thread of their own: handing them over takes as long as a million
+WORTH = 4_000_000  # operations worth a thread: handing work over costs about as much as a million
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def spread(count: int, lanes: int, threads: int | None, effort: int, work: Callable[[int, int], None]) -> None:
-    """Calls work(first, last) for parts of range(count) that begin with a whole vector, one on each thread; all cores
-    where their number is not given. effort: operations for each of them."""
+    """Calls work(first, last) for parts of range(count) that start at a whole vector, one on each thread; by default on
+    all cores. effort: operations per state."""
     vectors = -(-count // lanes)
     parts = max(1, min(threads or cores(), vectors, count * effort // WORTH))
     ends = [min(count, lanes * (vectors * k // parts)) for k in range(parts + 1)]
@@ -26,7 +26,7 @@ def spread(count: int, lanes: int, threads: int | None, effort: int, work: Calla
     try:
         work(*ends[:2])
     finally:
-        wait(others)  # they write to the same arrays
+        wait(others)  # they write to shared arrays
     for other in others:
         other.result()
 
@@ -37,4 +37,4 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay behind
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

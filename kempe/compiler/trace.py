@@ -1,9 +1,9 @@
-"""Tracing: a function over CasADi symbols, or a CasADi Function, becomes a Program.
+"""Tracing: turns a function over CasADi symbols, or a CasADi Function, into a Program.
 
-A structural zero costs nothing, a term that occurs twice is computed once, numbers are folded. Three rewritings
-change the rounding: a divisor that occurs several times is inverted once, sums and products with numbers of one
-value are gathered, and a product that is only added is fused with the additions (`as_written=True` leaves them
-out). From here on a program's meaning is fixed to the last bit; nothing later changes it.
+Structural zeros cost nothing, repeated terms are computed once, constants are folded. Three rewritings change rounding:
+a divisor that occurs several times is inverted once; sums and products of one value with constants are gathered; and a
+product that is only added is fused with the additions (`as_written=True` disables them). After tracing, the meaning of
+a program is fixed to the last bit; nothing later changes it.
 """
 
 import inspect
@@ -38,12 +38,12 @@ def trace(
     """The program of `function`.
 
     function: a Python function of CasADi SX arguments that returns one SX, a sequence of them or a dict by name;
-        or a CasADi Function, whose own names and shapes are taken.
+        or a CasADi Function, with its own names and shapes.
     inputs: for a Python function, the shape of every argument by name: n for a vector, () for a scalar,
         (n, m) for a matrix.
-    outputs: names, and shapes where the usual ones will not do (a column is a vector, else a matrix); for
+    outputs: names, and shapes other than the default (a column is a vector, else a matrix); for
         instance `{"energy": ()}` for a scalar.
-    as_written: keep every multiplication, addition and division as CasADi has it.
+    as_written: keep every multiplication, addition and division as in CasADi.
     """
     if isinstance(function, ca.Function):
         if inputs is not None:
@@ -56,7 +56,7 @@ def trace(
         called = name or getattr(function, "__name__", "program").strip("<>")
         if not isinstance(inputs, Mapping):
             raise TraceError(
-                f'tracing {called!r}: say the shape of every argument, for example trace({called}, {{"q": 3, "v": 3}})'
+                f'tracing {called!r}: give the shape of every argument, for example trace({called}, {{"q": 3, "v": 3}})'
             )
         ports_in = [Port(n, _shape(n, s)) for n, s in inputs.items()]
         symbols = [ca.SX.sym(p.name, *_size(p)) for p in ports_in]
@@ -64,9 +64,9 @@ def trace(
         try:
             results = _named_results(called, function(*symbols), outputs)
             compact = ca.Function("traced", symbols, list(results.values()))
-        except RuntimeError as error:  # CasADi's own complaints
+        except RuntimeError as error:  # from CasADi
             raise TraceError(
-                f"tracing {called!r}: {_reason(error)}; a function may use its arguments and numbers only, and cannot "
+                f"tracing {called!r}: {_reason(error)}; a function may only use its arguments and numbers, and cannot "
                 "branch on a symbol: write casadi.if_else(condition, a, b)"
             ) from error
         ports_out = [_port(n, value.shape) for n, value in results.items()]
@@ -82,7 +82,7 @@ def trace(
 def single_block(block: Block, inputs, outputs) -> Program:
     """A program that is one block called once, its operands the inputs in order.
 
-    Only what the block computes is written, and once: an output entry that is an input or a number is read from there.
+    Every computed value is written once; an output entry that is an input or a constant is read from there.
     """
     values = block.outputs.tolist()
     number_of = {block.arity + k: a for k, (op, a, *_) in enumerate(block.code.tolist()) if op == Op.CONST}
@@ -100,10 +100,10 @@ def single_block(block: Block, inputs, outputs) -> Program:
 
 
 def _takes(called: str, function: Callable, count: int) -> None:
-    """Refuses a function that cannot be called with so many arguments."""
+    """Refuses a function that cannot be called with this many arguments."""
     try:
         inspect.signature(function).bind(*range(count))
-    except ValueError:  # some built-in functions do not say what they take
+    except ValueError:  # some built-in functions have no signature
         return
     except TypeError as error:
         raise TraceError(f"tracing {called!r}: {count} inputs are given, but {error}") from error
@@ -122,7 +122,7 @@ def _expanded(function: ca.Function) -> ca.Function:
 
 
 def _reason(error: RuntimeError) -> str:
-    """The last line of what CasADi says."""
+    """The last line of CasADi's error."""
     return str(error).strip().splitlines()[-1].rstrip(".")
 
 
@@ -137,7 +137,7 @@ def _named_results(name: str, returned, outputs) -> dict[str, ca.SX]:
         results = dict(zip(names, values, strict=True))
     try:
         return {n: ca.SX(value) for n, value in results.items()}
-    except NotImplementedError as error:  # so CasADi says that no conversion fits
+    except NotImplementedError as error:  # raised by CasADi if no conversion fits
         raise TraceError(
             f"tracing {name!r}: it must return CasADi SX values, not {type(returned).__name__}; "
             "use casadi's functions (casadi.sin, casadi.vertcat) on its arguments"
@@ -171,7 +171,7 @@ def _declared(port: Port, outputs) -> Port:
 
 
 def _record(name: str, function: ca.Function, ports_in, ports_out) -> Block:
-    """The instructions of an SX function on a tape, entries row by row."""
+    """Records the instructions of an SX function on a tape, entries row by row."""
     starts = np.cumsum([0, *(p.size for p in ports_in)]).tolist()
     tape = Tape(starts[-1], algebra=True)
     places_in = [_row_major(function.sparsity_in(i)) for i in range(function.n_in())]
@@ -200,6 +200,6 @@ def _record(name: str, function: ca.Function, ports_in, ports_out) -> Block:
 
 
 def _row_major(sparsity: ca.Sparsity) -> list[int]:
-    """Where each stored entry lies when the matrix is laid out row by row."""
+    """The position of each stored entry if the matrix is laid out row by row."""
     rows, columns = sparsity.get_triplet()
     return [r * sparsity.size2() + c for r, c in zip(rows, columns, strict=True)]

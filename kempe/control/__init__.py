@@ -1,1 +1,1 @@
-"""What a mechanism is asked to do: desired motions of its joints, and functions of time given as tables."""
+"""Control: desired motions, torque laws that follow them, and functions of time given as tables."""

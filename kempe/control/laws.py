@@ -1,4 +1,4 @@
-"""Torque laws over symbols, compiled into the step: a function of one's own, PD, feedforward and computed torque."""
+"""Torque laws: over symbols, compiled into the step: user functions, PD, feedforward and computed torque."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from kempe.control.motion import Motion
     from kempe.kinetics.kinetics import Kinetics
 
-RIGID, SHARES = 1e-3, 5  # how much is left of stresses that actuators need not bear, by each of so many steps
+RIGID, SHARES = 1e-3, 5  # each step leaves this fraction of the internal stresses; number of steps
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """What a law is a function of, as CasADi columns: time, coordinates, velocities, its own states, the values of its
+    """The arguments of a law, as CasADi columns: time, coordinates, velocities, its own states, the values of its
     table, and parameters kept as inputs."""
 
     t: ca.SX
@@ -37,16 +37,16 @@ class Symbols:
 
 
 class CompiledLaw(ABC):
-    """Efforts of the actuated freedoms as expressions; they become part of the code that is integrated."""
+    """A law that gives the efforts of the actuated freedoms as expressions, which become part of the compiled step."""
 
     @property
     def states(self) -> Mapping[str, float]:
-        """Names and first values of states of its own."""
+        """Names and initial values of its own states."""
         return {}
 
     @property
     def signals(self) -> Piecewise | None:
-        """A table of time whose values the law takes as w."""
+        """A table over time whose values are the argument w."""
         return None
 
     @property
@@ -62,11 +62,11 @@ class CompiledLaw(ABC):
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Law(CompiledLaw):
-    """A law of one's own.
+    """A user-defined law.
 
-    function(t, q, v) gives the efforts, as a CasADi column of nu entries, a list, or a dict by joint name (joints left
-    out get none). With `states`, names and first values, it is function(t, q, v, z) and gives efforts and dz/dt, the
-    latter a column, a list or a dict by name. `breaks` are times at which it jumps.
+    function(t, q, v) returns the efforts, as a CasADi column of nu entries, a list, or a dict by joint name (others get
+    zero). With `states` (names and initial values), function(t, q, v, z) returns efforts and dz/dt, the latter as a
+    column, a list or a dict by name. `breaks` are the times at which it jumps.
     """
 
     function: Callable
@@ -81,22 +81,22 @@ class Law(CompiledLaw):
 
     @property
     def states(self):
-        """As given."""
+        """The given ones."""
         return self.initial
 
     @property
     def breaks(self):
-        """As given."""
+        """The given ones."""
         return np.array(self.jumps)
 
     def efforts(self, model: "Kinetics", at: Symbols):
-        """What the function gives."""
+        """The result of the function."""
         arguments = (at.t, at.q, at.v, at.z) if self.initial else (at.t, at.q, at.v)
         given = self.function(*arguments)
         if not self.initial:
             return _by_joint(model, given), ca.SX(0, 1)
         if not (isinstance(given, (tuple, list)) and len(given) == 2):
-            raise StateError("a law with states gives two things: the efforts, and the rates of its states")
+            raise StateError("a law with states must return two things: the efforts, and the rates of its states")
         efforts, rates = given
         names = tuple(self.initial)
         if isinstance(rates, Mapping):
@@ -109,23 +109,23 @@ class Law(CompiledLaw):
 
 @dataclass(frozen=True)
 class Tracking(CompiledLaw):
-    """A law that follows a motion. Two are equal if they follow the same motion in the same way, so that code compiled
-    for one serves the other."""
+    """A law that follows a motion. Two are equal if they follow the same motion in the same way, so that they share
+    compiled code."""
 
     motion: "Motion"
 
     @property
     def signals(self):
-        """The motion's own table."""
+        """The motion's table."""
         return self.motion.signals()
 
     @property
     def breaks(self):
-        """Where the motion's acceleration jumps."""
+        """The times at which the motion's acceleration jumps."""
         return self.motion.breaks
 
     def efforts(self, model, at):
-        """By the law's own rule."""
+        """The efforts, by `command`."""
         at_q, at_v = self.motion.places(model)
         now, *desired = (np.full(model.nv, np.nan, dtype=object) for _ in range(4))
         now[at_v] = from_sx(at.q)[at_q]
@@ -135,16 +135,15 @@ class Tracking(CompiledLaw):
 
     @abstractmethod
     def command(self, model: "Kinetics", at: Symbols, now, x, xdot, xddot) -> ca.SX:
-        """Efforts, from coordinates as they are and as they should be, by freedom (nv); NaN where the motion says
-        nothing."""
+        """Efforts from the actual and the desired coordinates by freedom (nv), NaN where the motion names none."""
 
 
 @dataclass(frozen=True)
 class Feedforward(Tracking):
-    """The efforts that inverse dynamics finds for a motion, applied open-loop."""
+    """The inverse dynamics of a motion, applied open-loop."""
 
     def command(self, model, at, now, x, xdot, xddot):
-        """Inverse dynamics of what is desired."""
+        """Inverse dynamics of the desired motion."""
         if model.topology.constrained:
             raise StateError(
                 f"feedforward: {model.mechanism.name!r} has loops, which must be closed at every instant; give "
@@ -156,7 +155,7 @@ class Feedforward(Tracking):
 
 @dataclass(frozen=True)
 class ComputedTorque(Tracking):
-    """Inverse dynamics for an acceleration that brings errors down."""
+    """Inverse dynamics for an acceleration that reduces tracking errors."""
 
     stiffness: tuple[float, ...]
     damping: tuple[float, ...]
@@ -174,14 +173,14 @@ class ComputedTorque(Tracking):
 
 @dataclass(frozen=True)
 class PD(Tracking):
-    """A spring and a damper between what is and what should be."""
+    """A spring and a damper between the actual and the desired coordinates."""
 
     stiffness: tuple[float, ...]
     damping: tuple[float, ...]
     gravity: bool
 
     def command(self, model, at, now, x, xdot, xddot):
-        """At every freedom that the motion names."""
+        """Efforts at every freedom that the motion names."""
         named = np.array([not _missing(entry) for entry in x])
         tau = np.zeros(model.nv, dtype=object)
         pull = _each(self.stiffness, model) * (x - now) + _each(self.damping, model) * (xdot - from_sx(at.v))
@@ -197,7 +196,7 @@ class PD(Tracking):
 
 @checked(StateError)
 def feedforward(motion: "Motion") -> CompiledLaw:
-    """The efforts that inverse dynamics finds for a motion, applied open-loop, as in paper 4's forced simulation."""
+    """The inverse dynamics of a motion, applied open-loop, as in paper 4's forced simulation."""
     return Feedforward(motion)
 
 
@@ -205,7 +204,7 @@ def feedforward(motion: "Motion") -> CompiledLaw:
 def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None, damping=None) -> CompiledLaw:
     """Paper 1, eq. 37: inverse dynamics for the acceleration xdd_d - 2 lambda (xd - xd_d) - lambda^2 (x - x_d).
 
-    rate: lambda, in 1/s; or stiffness and damping (numbers, or one for each freedom) in place of lambda^2 and 2 lambda.
+    rate: lambda [1/s]; or stiffness and damping (a number, or one for each freedom) instead of lambda^2 and 2 lambda.
     """
     if (rate is None) == (stiffness is None or damping is None):
         raise StateError("computed_torque: give either rate, or both stiffness and damping")
@@ -218,26 +217,26 @@ def computed_torque(motion: "Motion", rate: float | None = None, stiffness=None,
 
 @checked(StateError)
 def pd(motion: "Motion", stiffness, damping, gravity: bool = False) -> CompiledLaw:
-    """stiffness (x_d - x) + damping (xd_d - xd) at every actuated joint the motion names, none at the others.
+    """stiffness (x_d - x) + damping (xd_d - xd) at every actuated joint that the motion names, zero at the others.
 
-    stiffness, damping: numbers, or one for each freedom. gravity: with the efforts added that hold the mechanism where
-    it is.
+    stiffness, damping: a number, or one for each freedom. gravity: adds the efforts that hold the mechanism against
+    gravity.
     """
     return PD(motion, _gains(stiffness), _gains(damping), gravity)
 
 
-# ---- what laws are made of -------------------------------------------------------------------------------
+# ---- helpers ---------------------------------------------------------------------------------------------
 
 
 def _gains(values) -> tuple[float, ...]:
     try:
         return tuple(np.atleast_1d(np.asarray(values, dtype=float)).tolist())
     except (TypeError, ValueError, OverflowError) as error:
-        raise StateError(f"law: gains are a number, or one for each freedom in order, not {short(values)}") from error
+        raise StateError(f"law: gains take a number, or one for each freedom in order, not {short(values)}") from error
 
 
 def _each(gains: tuple[float, ...], model: "Kinetics") -> np.ndarray:
-    """One for each freedom."""
+    """Gains for each freedom."""
     if len(gains) not in (1, model.nv):
         raise StateError(f"law: {len(gains)} gains were given for {model.nv} freedoms ({', '.join(model.v_names)})")
     return np.broadcast_to(np.array(gains), model.nv)
@@ -248,18 +247,18 @@ def _missing(x) -> bool:
 
 
 def _all_named(model: "Kinetics", x: np.ndarray, what: str) -> None:
-    """These laws need an acceleration for every freedom, and an actuator."""
+    """Raises unless every freedom has an actuator and is named by the motion."""
     if model.nq != model.nv:
         raise StateError(
-            f"{what}: {model.mechanism.name!r} has spherical or free joints, whose rates are no velocities; use pd for "
-            "joints that are actuated, or kp.Table(run.t, run.u) with run = model.synthesize(motion).run"
+            f"{what}: {model.mechanism.name!r} has spherical or free joints, whose rates are not velocities; use pd "
+            "for actuated joints, or kp.Table(run.t, run.u) with run = model.synthesize(motion).run"
         )
     idle = [n for k, n in enumerate(model.v_names) if k not in set(model.driven.tolist())]
     if idle:
         raise StateError(f"{what}: {', '.join(idle)} is not actuated; every freedom must be, or use pd")
     missing = [n for n, entry in zip(model.v_names, x, strict=True) if _missing(entry)]
     if missing:
-        raise StateError(f"{what}: the motion says nothing about {', '.join(missing)}; add it with & to the motion")
+        raise StateError(f"{what}: the motion does not name {', '.join(missing)}; add it with & to the motion")
 
 
 def _inverse(model: "Kinetics", p: ca.SX, q, v, a) -> ca.SX:
@@ -267,9 +266,9 @@ def _inverse(model: "Kinetics", p: ca.SX, q, v, a) -> ca.SX:
     return to_sx(model.equations.inverse(tree, q, v, a))
 
 
-# With loops, laws solve for what they need without a choice of generalized coordinates, which would suit some states
-# only. E picks freedoms that, held, hold everything; then N = J^T J + E^T E is positive definite whichever rows of J
-# follow from others, and needs no pivoting. It is singular only where the law itself has no answer.
+# With loops, laws avoid a choice of generalized coordinates, which would only suit some states. E selects freedoms that
+# determine all others. Then N = J^T J + E^T E is positive definite even if rows of J are redundant, and needs no
+# pivoting. It is singular only where the law itself has no answer.
 
 
 def _loops(model: "Kinetics", at: Symbols) -> tuple[np.ndarray, np.ndarray]:
@@ -282,7 +281,7 @@ def _loops(model: "Kinetics", at: Symbols) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _normal(jacobian: np.ndarray, picked: list[int], weight: float = 1.0) -> np.ndarray:
-    """N, with rows of the loops weighted."""
+    """N, with weighted loop rows."""
     nv = jacobian.shape[1]
     n = np.zeros((nv, nv), dtype=object)
     for i in range(nv):
@@ -294,8 +293,8 @@ def _normal(jacobian: np.ndarray, picked: list[int], weight: float = 1.0) -> np.
 
 
 def _completed(model: "Kinetics", at: Symbols, named: list[int], wanted: np.ndarray) -> np.ndarray:
-    """Accelerations of all freedoms, loops kept closed, from those that are wanted of as many as are free: J a = gamma
-    and E a = wanted, so N a = J^T gamma + E^T wanted."""
+    """Accelerations of all freedoms with closed loops, from desired ones of the independent freedoms: J a = gamma and
+    E a = wanted, so N a = J^T gamma + E^T wanted."""
     if len(named) != model.dof:
         raise StateError(
             f"computed_torque: the motion is of {', '.join(model.v_names[k] for k in named) or 'nothing'}; "
@@ -308,15 +307,15 @@ def _completed(model: "Kinetics", at: Symbols, named: list[int], wanted: np.ndar
 
 
 def _closed_inverse(model: "Kinetics", at: Symbols, a: np.ndarray) -> ca.SX:
-    """Efforts of the actuators, the least that do it: E^T tau + J^T lam = f, f what the tree takes.
+    """The least actuator efforts with E^T tau + J^T lam = f, f the inverse dynamics of the tree.
 
     With as many actuators as freedoms tau is unique, and tau = E N^-1 f is part of the least solution. With more, lam
-    is taken out of what is made small: by steps that leave RIGID of what J^T lam lacked each (R. T. Rockafellar,
-    Augmented Lagrangians and applications of the proximal point algorithm in convex programming, 1976).
+    must not be minimized: each step leaves RIGID of what J^T lam lacked (R. T. Rockafellar, Augmented Lagrangians and
+    applications of the proximal point algorithm in convex programming, 1976).
     """
     if model.nu < model.dof:
         raise StateError(
-            f"law: {model.mechanism.name!r} has {model.dof} freedoms and {model.nu} actuators; this law takes as many"
+            f"law: {model.mechanism.name!r} has {model.dof} freedoms and {model.nu} actuators; this law needs as many"
         )
     equations = model.equations
     f = equations.inverse(equations.tree(from_sx(at.p)), from_sx(at.q), from_sx(at.v), a)
@@ -364,7 +363,7 @@ def _column(values, size: int, what: str, names) -> ca.SX:
 
 
 def _holds_nan(expression: ca.SX) -> bool:
-    """Whether NaN is among its numbers: what math.sin makes of a symbol."""
+    """Whether its constants include NaN, which math.sin makes of a symbol."""
     f = ca.Function("f", ca.symvar(expression), [expression])
     constants = (k for k in range(f.n_instructions()) if f.instruction_id(k) == ca.OP_CONST)
     return any(np.isnan(f.instruction_constant(k)) for k in constants)

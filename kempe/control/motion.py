@@ -1,11 +1,11 @@
-"""Motion: how named coordinates are to move over time, with rates and accelerations, as numbers and over symbols.
+"""Motion: the desired motion of named coordinates over time, with rates and accelerations, as numbers and symbols.
 
-A motion answers twice, and alike: `at(t)` in numbers, and `symbolic(t, w)` in CasADi symbols, to be compiled into a
-simulation, where w are the current values of the table `signals()`, which a simulation looks up at every time.
+A motion can be evaluated in two equivalent ways: `at(t)` in numbers, and `symbolic(t, w)` in CasADi symbols, for
+compilation into a simulation. There w are the current values of the table `signals()`, looked up at every time.
 
-From `begin` to `duration` it moves, both ends included; before and after, it holds its first and last values, at rest.
-Where it does not begin or end at rest it jumps there, and `breaks` says so; the floats next to a break lie on either
-side of the jump.
+It moves from `begin` to `duration`, both included. Before and after, it holds its first and last values at rest. Where
+it does not start or end at rest it jumps, and `breaks` lists the time; the floats next to a break lie on either side of
+the jump.
 """
 
 import math
@@ -35,9 +35,9 @@ Three = tuple[ca.SX, ca.SX, ca.SX]  # values, rates, accelerations
 class Motion(ABC):
     """A desired motion.
 
-    names: one for each coordinate that moves: "A" for a joint of one coordinate, "J[0]", "J[1]" for those of a joint of
-    several, or a coordinate's own name, "slide.angle".
-    begin, duration: when it starts to move, and when it ends.
+    names: one for each moving coordinate: "A" for a joint with one coordinate, "J[0]", "J[1]" for a joint with several,
+    or a coordinate's own name, "slide.angle".
+    begin, duration: the times at which it starts and ends.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Motion(ABC):
 
     @abstractmethod
     def signals(self) -> Piecewise | None:
-        """The table whose current values `symbolic` takes, or None where it takes none."""
+        """The table whose current values `symbolic` takes, or None."""
 
     @abstractmethod
     def symbolic(self, t: ca.SX, w: ca.SX | None = None) -> Three:
@@ -59,11 +59,11 @@ class Motion(ABC):
     @property
     @abstractmethod
     def breaks(self) -> np.ndarray:
-        """The times at which a value, rate or acceleration jumps: an integrator should stop there."""
+        """The times at which a value, rate or acceleration jumps, where an integrator should stop."""
 
     @abstractmethod
     def _later(self, by: float) -> "Motion":
-        """The same motion, begun later."""
+        """The same motion, started later."""
 
     def at(self, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, rates and accelerations in the order of `names`: (k,) at one time, (n, k) at many."""
@@ -91,17 +91,17 @@ class Motion(ABC):
             )
 
     def shifted(self, by: float) -> "Motion":
-        """The same motion, begun this much later; its first values are held until then."""
+        """The same motion, started later by this time; its first values are held until then."""
         if not 0 <= by < math.inf:
-            raise MotionError(f"shifted({by:g}): a motion can begin later, by a finite time, but not earlier")
+            raise MotionError(f"shifted({by:g}): a motion can only start later, by a finite time")
         return self._later(float(by))
 
     def then(self, *others: "Motion") -> "Motion":
-        """This motion, then the others, one after the other."""
+        """This motion, followed by the others."""
         return then(self, *others)
 
     def __and__(self, other: "Motion") -> "Motion":
-        """Both at the same time, of different joints."""
+        """Both motions at the same time, of different joints."""
         if not isinstance(other, Motion):
             return NotImplemented
         twice = [name for name in self.names if name in other.names]
@@ -119,14 +119,14 @@ class Motion(ABC):
     # ---- on a model ------------------------------------------------------------------------------------
 
     def places(self, model: "Kinetics") -> tuple[np.ndarray, np.ndarray]:
-        """Where the entries of this motion are in a model's q and in its v, (k,) each; raises if it does not fit."""
+        """The indices of this motion's entries in a model's q and v, (k,) each; raises if it does not fit."""
         return places(model, self.names)
 
     def on(self, model: "Kinetics", start: "State | None" = None, *, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q, v and a of a whole model at one time or at many, (n, nq), (n, nv), (n, nv).
+        """q, v and a of a whole model at one time or many, (n, nq), (n, nv), (n, nv).
 
-        Joints that are not named stay at rest where they are in `start`, or as they are drawn. Balls and
-        free joints move by their quaternions, of any length, and positions.
+        Joints that are not named stay at rest as in `start`, or as drawn. Ball and free joints move by their
+        quaternions, of any length, and positions.
         """
         poses = model.poses(self.names)
         turning = {k for columns in poses.values() for k in columns}
@@ -153,7 +153,7 @@ class Motion(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Closed(Motion):
-    """A motion by a formula."""
+    """A motion given by a formula."""
 
     names: tuple[str, ...]
     begin: float
@@ -161,7 +161,7 @@ class Closed(Motion):
 
     @abstractmethod
     def formula(self, t, sin, cos) -> tuple:
-        """Values, rates and accelerations, t seconds after the beginning; t is a column of floats, or a symbol."""
+        """Values, rates and accelerations, t seconds after the start; t is a column of floats, or a symbol."""
 
     def _sample(self, t):
         since = np.clip(t, self.begin, self.duration) - self.begin
@@ -170,7 +170,7 @@ class Closed(Motion):
         return np.stack([x, np.where(moving, xdot, 0.0), np.where(moving, xddot, 0.0)])
 
     def signals(self):
-        """None: the formula says it all."""
+        """None: the formula needs no table."""
         return
 
     def symbolic(self, t, w=None):
@@ -187,7 +187,7 @@ class Closed(Motion):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(Motion):
-    """A motion by piecewise polynomials: a table of the values alone, from its beginning to its end."""
+    """A motion by piecewise polynomials: a table of the values, from start to end."""
 
     names: tuple[str, ...]
     pieces: Piecewise
@@ -215,20 +215,20 @@ class Polynomial(Motion):
         parts = [p.coefficients for p in (self.pieces, rates, rates.derivative())]
         outer = np.zeros((2, self.pieces.degree + 1, 3 * len(self.names)))
         outer[:, 0, : len(self.names)] = self.pieces(np.array(self.span))
-        after = np.nextafter(self.duration, math.inf)  # the end itself still belongs to the motion
+        after = np.nextafter(self.duration, math.inf)  # the end itself belongs to the motion
         breaks = np.concatenate([[self.begin - 1.0], self.pieces.breaks[:-1], [after, after + 1.0]])
         return Piecewise(breaks, np.concatenate([outer[:1], np.concatenate(parts, axis=2), outer[1:]]))
 
     def symbolic(self, t, w=None):
         """The three parts of w."""
         if w is None:
-            raise MotionError(f"{self!r} is a table: give symbolic() a column w for the values of signals()")
+            raise MotionError(f"{self!r} is a table: give symbolic() a column w with the values of signals()")
         k = len(self.names)
         return w[:k], w[k : 2 * k], w[2 * k :]
 
     @cached_property
     def breaks(self):
-        """Breaks at which the second derivative jumps, or a lower one."""
+        """Breaks at which a value or one of the first two derivatives jumps."""
         return self.pieces.corners(2)
 
     def _later(self, by):
@@ -242,7 +242,7 @@ class _Several(Motion):
     parts: tuple[Motion, ...]
 
     def signals(self):
-        """The tables of the parts, side by side; each holds its ends where others go on."""
+        """The tables of the parts, side by side; each holds its end values while others continue."""
         return self._table
 
     @cached_property
@@ -256,7 +256,7 @@ class Together(_Several):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all parts."""
+        """The names of all parts."""
         return tuple(name for part in self.parts for name in part.names)
 
     @property
@@ -273,14 +273,14 @@ class Together(_Several):
         return np.concatenate([part._sample(t) for part in self.parts], axis=2)
 
     def symbolic(self, t, w=None):
-        """The parts, one below the other."""
+        """The parts, stacked."""
         each = zip(*_symbolic(self.parts, t, w), strict=True)
         x, xdot, xddot = (ca.vertcat(*columns) for columns in each)
         return x, xdot, xddot
 
     @property
     def breaks(self):
-        """Those of all parts."""
+        """The breaks of all parts."""
         return np.unique(np.concatenate([part.breaks for part in self.parts]))
 
     def _later(self, by):
@@ -289,7 +289,7 @@ class Together(_Several):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sequence(_Several):
-    """Motions of the same joints one after the other, each from the end of the one before."""
+    """Motions of the same joints in sequence, each starting at the end of the one before."""
 
     names: tuple[str, ...]
 
@@ -314,7 +314,7 @@ class Sequence(_Several):
         return out
 
     def symbolic(self, t, w=None):
-        """The part whose turn it is."""
+        """The part that is active at t."""
         parts = zip(self.parts, _symbolic(self.parts, t, w), strict=True)
         each = [[column[self._order(part)] for column in columns] for part, columns in parts]
         chosen = each[-1]
@@ -325,7 +325,7 @@ class Sequence(_Several):
 
     @property
     def breaks(self):
-        """Those of the parts while it is their turn, and the changes from one to the next that are not smooth."""
+        """Breaks of the parts while they are active, and transitions between parts that are not smooth."""
         ends = [-math.inf, *(part.duration for part in self.parts[:-1]), math.inf]
         turns = zip(self.parts, pairwise(ends), strict=True)
         inside = [part.breaks[(part.breaks > since) & (part.breaks < until)] for part, (since, until) in turns]
@@ -341,7 +341,7 @@ class Sequence(_Several):
 
 
 def then(*motions: Motion) -> Motion:
-    """The motions one after the other. Values must connect; a joint that one of them does not move waits meanwhile."""
+    """The motions in sequence. Values must be continuous; joints that a motion does not name wait during it."""
     if not motions:
         raise MotionError("then() takes at least one motion")
     names = tuple(dict.fromkeys(name for motion in motions for name in motion.names))
@@ -355,8 +355,8 @@ def then(*motions: Motion) -> Motion:
         for name, x in zip(part.names, part.start, strict=True):
             if abs(x - known[name]) > CONTINUOUS * (1 + abs(x)):
                 raise MotionError(
-                    f"{name!r} is at {known[name]:g} when the motion that starts it from {x:g} has its turn, a gap of "
-                    f"{x - known[name]:.3g}; let one begin where the other ends"
+                    f"{name!r} is at {known[name]:g} when the next motion starts it from {x:g}, a gap of "
+                    f"{x - known[name]:.3g}; start the next motion where the one before ends"
                 )
         waiting = {name: known[name] for name in names if name not in part.names}
         parts.append(part & _waiting(waiting, part) if waiting else part)
@@ -374,7 +374,7 @@ def then(*motions: Motion) -> Motion:
 
 
 def _waiting(values: dict[str, float], beside: Motion) -> Polynomial:
-    """Values that stay, as long as another motion lasts."""
+    """A motion that holds values while another motion lasts."""
     until = beside.duration if math.isfinite(beside.duration) else beside.begin + 1.0
     return Polynomial(tuple(values), Piecewise(np.array([beside.begin, until]), np.array([[list(values.values())]])))
 
@@ -385,7 +385,7 @@ def _tables(parts: tuple[Motion, ...]) -> Piecewise | None:
 
 
 def _symbolic(parts: tuple[Motion, ...], t: ca.SX, w: ca.SX | None) -> list[Three]:
-    """Every part's expressions, each over its own stretch of w."""
+    """The expressions of every part, each over its own slice of w."""
     out, used = [], 0
     for part in parts:
         table = part.signals()

@@ -1,7 +1,7 @@
-"""Desired motions, one function each: `kp.motions.cycloidal({"A": (0, 1)}, duration=2)`.
+"""Desired motions: one function for each kind, such as `kp.motions.cycloidal({"A": (0, 1)}, duration=2)`.
 
-Values are by joint, or by single coordinate ("slide.angle"); a joint of several coordinates takes a sequence wherever a
-joint of one takes a number. `a.then(b)`, `a & b` and `a.shifted(t)` make new motions of these.
+Values are by joint, or by single coordinate ("slide.angle"). Where a joint with one coordinate takes a number, a joint
+with several takes a sequence. `a.then(b)`, `a & b` and `a.shifted(t)` combine motions.
 """
 
 import math
@@ -20,9 +20,9 @@ from kempe.mechanics.state import entry
 
 __all__ = ["Motion", "cycloidal", "quintic", "recorded", "sinusoidal", "spline", "then", "trapezoidal"]
 
-UNIT = 1e-3  # how far from 1 the length of a recorded quaternion may be
+UNIT = 1e-3  # tolerance on the length of a recorded quaternion
 Pairs = Mapping[str, Any]  # by name: (first, last), each a number or, for joints of several coordinates, a sequence
-LARGEST = 1e50  # of a duration or a frequency, so that powers of it are finite
+LARGEST = 1e50  # of a duration or frequency, so that its powers are finite
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,13 +42,13 @@ class Cycloidal(Closed):
 
     @property
     def breaks(self):
-        """None: rates and accelerations begin and end at zero."""
+        """None: rates and accelerations start and end at zero."""
         return np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sinusoidal(Closed):
-    """Swings about a mean."""
+    """A harmonic oscillation about a mean."""
 
     mean: np.ndarray
     amplitude: np.ndarray
@@ -64,26 +64,26 @@ class Sinusoidal(Closed):
 
     @property
     def breaks(self):
-        """Both ends: a swing has a rate where it has no acceleration."""
+        """Both ends, where the rate jumps."""
         ends = np.array(self.span)
         return ends[np.isfinite(ends) & self.amplitude.any()]
 
 
 @checked(MotionError)
 def cycloidal(values: Pairs, duration: float) -> Motion:
-    """From first to last value, at rest and without acceleration at both ends."""
+    """Moves from first to last value, with zero rate and acceleration at both ends."""
     names, (first, last) = _entries(values, 2, "cycloidal", "a pair (first, last)")
     return Cycloidal(names, 0.0, _positive(duration, "cycloidal: duration"), first, last)
 
 
 @checked(MotionError)
 def quintic(values: Pairs, duration: float, rates: Pairs | None = None, accelerations: Pairs | None = None) -> Motion:
-    """From first to last value by a polynomial of degree 5; rates and accelerations at both ends, zero if not given."""
+    """Moves from first to last value by a quintic polynomial; rates and accelerations at the ends default to zero."""
     names, (x0, x1) = _entries(values, 2, "quintic", "a pair (first, last)")
     length = _positive(duration, "quintic: duration")
     v0, v1 = _filled(rates, names, "quintic: rates") * length
     a0, a1 = _filled(accelerations, names, "quintic: accelerations") * length**2
-    # In tau = t / length: what x0, v0, a0 leave to be done at the end is the business of the three highest powers.
+    # In tau = t / length: the three highest powers provide what x0, v0, a0 lack at the end.
     x, v, a = x1 - x0 - v0 - a0 / 2, v1 - v0 - a0, a1 - a0
     powers = x0, v0, a0 / 2, 10 * x - 4 * v + a / 2, -15 * x + 7 * v - a, 6 * x - 3 * v + a / 2
     return Polynomial(
@@ -100,11 +100,11 @@ def trapezoidal(
     speed: float | Mapping[str, Any] | None = None,
     acceleration: float | Mapping[str, Any] | None = None,
 ) -> Motion:
-    """From first to last value with constant acceleration, constant speed, constant deceleration.
+    """Moves from first to last value with constant acceleration, constant speed, constant deceleration.
 
-    Either `duration`, and `ramp`, the part of it that each ramp takes (a quarter unless given; a half leaves no time of
-    constant speed). Or limits of `speed` and `acceleration`, for all joints or by name: every joint keeps within its
-    limits, the one that needs the longest sets the time, and the others' fastest motions are stretched to end with it.
+    Give either `duration` and `ramp`, the fraction of it that each ramp takes (default 0.25; at 0.5 there is no phase
+    of constant speed). Or give limits of `speed` and `acceleration`, for all joints or by name: every joint keeps
+    within its limits, the slowest one determines the duration, and the others are stretched to end with it.
     """
     names, (first, last) = _entries(values, 2, "trapezoidal", "a pair (first, last)")
     if duration is not None:
@@ -112,7 +112,7 @@ def trapezoidal(
             raise MotionError("trapezoidal: give duration and ramp, or speed and acceleration, not both")
         ramp = 0.25 if ramp is None else ramp
         if not 0 < ramp <= 0.5:
-            raise MotionError(f"trapezoidal: ramp={ramp:g} must be above 0 and at most 0.5, a part of the duration")
+            raise MotionError(f"trapezoidal: ramp={ramp:g} must be above 0 and at most 0.5, a fraction of the duration")
         length, ramps = _positive(duration, "trapezoidal: duration"), np.full(len(names), float(ramp))
     elif speed is None or acceleration is None or ramp is not None:
         raise MotionError("trapezoidal: give duration (and ramp), or both speed and acceleration")
@@ -121,13 +121,13 @@ def trapezoidal(
         fastest, ramps = _fastest(np.abs(last - first), *limits)
         length = fastest.max()
         if length == 0:
-            raise MotionError("trapezoidal: every joint ends where it begins, so limits give no time; give a duration")
+            raise MotionError("trapezoidal: every joint ends where it starts, so limits give no duration; give one")
     columns = [_trapezoid(*column, length) for column in zip(first, last, ramps, strict=True)]
     return Polynomial(names, Piecewise.beside(*columns))
 
 
 def _fastest(distance: np.ndarray, speed: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest times within limits, and the part of it each ramp takes: a half where the top speed is not reached."""
+    """Shortest durations within limits, and the fraction each ramp takes: a half where top speed is not reached."""
     reached = distance > speed**2 / acceleration
     time = np.where(reached, distance / speed + speed / acceleration, 2 * np.sqrt(distance / acceleration))
     return time, np.where(reached, speed / acceleration / np.where(reached, time, 1.0), 0.5)
@@ -148,11 +148,10 @@ def _trapezoid(first: float, last: float, ramp: float, length: float) -> Piecewi
 
 @checked(MotionError)
 def spline(values: Mapping[str, Any], times, ends: str = "rest") -> Motion:
-    """Through given values at given times, with continuous accelerations.
+    """A cubic spline through given values at given times, with continuous accelerations.
 
-    ends: "rest" (no rate at both ends), "natural" (no acceleration), "periodic" (the same value, rate and acceleration
-    at both), "free" (the outer two pieces at each end are one cubic). Quaternions of key frames keep to the sign that
-    is nearer to the one before.
+    ends: "rest" (zero rate at both ends), "natural" (zero acceleration), "periodic" (equal value, rate and acceleration
+    at both), "free" (not-a-knot). The sign of each quaternion is chosen closest to the one before.
     """
     times = _times(times, "spline")
     names, points = _entries(_nearer(values), len(times), "spline", f"{len(times)} values, one for each time")
@@ -167,18 +166,18 @@ def recorded(
     names: Sequence[str] | None = None,
     smoothing: float | None = None,
 ) -> Motion:
-    """Measured values at measured times, or what `names` did in a run: `recorded(run, names=["A"])`.
+    """Measured values at measured times, or the motion of `names` in a run: `recorded(run, names=["A"])`.
 
     Without `smoothing`, a cubic spline through every sample: its accelerations amplify noise by one over the square of
-    the sampling time. With it, the curve with the least sum of squared distances + smoothing * integral of the squared
-    acceleration: what swings faster than f hertz is damped, (2 pi f)^4 = 1 / (smoothing * sampling time).
+    the sampling time. With it, the curve that minimizes the sum of squared distances + smoothing * integral of the
+    squared acceleration. It damps frequencies above f hertz, (2 pi f)^4 = 1 / (smoothing * sampling time).
 
-    Values of balls and free joints are rows of a quaternion w, x, y, z, and of a position after it; a quaternion keeps
-    to the sign that is nearer to the one before.
+    Values of ball and free joints are rows of a quaternion w, x, y, z, followed by the position for free joints. The
+    sign of each quaternion is chosen closest to the one before.
     """
     if hasattr(times, "t"):
         if names is None or values is not None:
-            raise MotionError("recorded: with a run, say which joints by names=['A', ...], and nothing else")
+            raise MotionError("recorded: with a run, give only names=['A', ...]")
         times, values = times.t, {name: times[name] for name in names}
     elif values is None or names is not None:
         raise MotionError("recorded: give times and values by name, recorded(times, {'A': values})")
@@ -196,19 +195,21 @@ def recorded(
 def sinusoidal(values: Mapping[str, Any], frequency: float, phase: float = 0.0, duration: float = math.inf) -> Motion:
     """(mean, amplitude) by joint: mean + amplitude sin(2 pi frequency t + phase); frequency in hertz, phase in radians.
 
-    Begins at time 0 with the rate it has there, and never ends unless given a duration. For joints with other
-    frequencies or phases, make one each and join them by &.
+    Starts at time 0 with its rate there, and never ends unless given a duration. For joints with different frequencies
+    or phases, combine one motion each by &.
     """
     names, (mean, amplitude) = _entries(values, 2, "sinusoidal", "a pair (mean, amplitude)")
     if not math.isfinite(phase):
         raise MotionError(f"sinusoidal: phase={phase:g} must be finite, in radians")
     if not duration > 0:
-        raise MotionError(f"sinusoidal: duration={duration:g} must be above 0; leave it out for a motion without end")
+        raise MotionError(
+            f"sinusoidal: duration={duration:g} must be above 0; leave it out for a motion that never ends"
+        )
     frequency = _positive(frequency, "sinusoidal: frequency")
     return Sinusoidal(names, 0.0, float(duration), mean, amplitude, frequency, float(phase))
 
 
-# ---- reading what is given -----------------------------------------------------------------------------
+# ---- reading arguments ---------------------------------------------------------------------------------
 
 
 def _positive(x: float, what: str) -> float:
@@ -222,15 +223,15 @@ def _positive(x: float, what: str) -> float:
 def _times(times, what: str) -> np.ndarray:
     times = doubles(times, f"{what}: times", MotionError)
     if times.ndim != 1 or len(times) < 2:
-        raise MotionError(f"{what}: times has shape {times.shape}; it takes a row of two or more")
+        raise MotionError(f"{what}: times has shape {times.shape}; it takes a row of at least two")
     check_times(times, f"{what}: times")
     if times[0] < 0:
-        raise MotionError(f"{what}: times[0] = {times[0]:g}, but motions begin at 0 or later; give times - times[0]")
+        raise MotionError(f"{what}: times[0] = {times[0]:g}, but motions start at 0 or later; give times - times[0]")
     return times
 
 
 def _entries(values: Mapping[str, Any], count: int, what: str, takes: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """One name for each coordinate, and its values as columns (count, k)."""
+    """A name for each coordinate, and the values as columns (count, k)."""
     if not isinstance(values, Mapping) or not values:
         raise MotionError(f'{what}: give values by joint, such as {{"A": ...}}; each takes {takes}')
     names, columns = [], []
@@ -250,8 +251,8 @@ def _entries(values: Mapping[str, Any], count: int, what: str, takes: str) -> tu
 
 
 def _nearer(values: Any) -> Any:
-    """The same, with rows of four or seven numbers that begin with a quaternion of length 1 in the signs that bring
-    each nearest to the one before: a rotation has two quaternions, and a recording may change between them."""
+    """Chooses the signs of unit quaternions, in rows of four or seven numbers, so that each is closest to the one
+    before: a rotation has two quaternions, and a recording may switch between them."""
     if not isinstance(values, Mapping):
         return values
     out = dict(values)
@@ -259,7 +260,7 @@ def _nearer(values: Any) -> Any:
         try:
             rows = np.array(value, dtype=float)
         except (TypeError, ValueError):
-            continue  # whoever reads the entries says what they should be
+            continue  # _entries reports it
         if rows.ndim == 2 and rows.shape[1] in (4, 7):
             turns = rows[:, :4]
             if np.allclose(np.linalg.norm(turns, axis=1), 1.0, rtol=0.0, atol=UNIT):
@@ -270,7 +271,7 @@ def _nearer(values: Any) -> Any:
 
 
 def _filled(given: Pairs | None, names: tuple[str, ...], what: str) -> np.ndarray:
-    """Pairs for all names (2, k): those given, zero for the others."""
+    """Pairs for all names (2, k), zero where not given."""
     out = np.zeros((2, len(names)))
     if given:
         found, pairs = _entries(given, 2, what, "a pair (first, last)")
@@ -281,7 +282,7 @@ def _filled(given: Pairs | None, names: tuple[str, ...], what: str) -> np.ndarra
 
 
 def _limits(given: float | Mapping[str, Any], names: tuple[str, ...], what: str) -> np.ndarray:
-    """One limit for each name, from one for all or from some by joint."""
+    """A limit for each name, from one for all or from a dict by joint."""
     by_joint = given if isinstance(given, Mapping) else {entry(name)[0]: given for name in names}
     joints = [entry(name) for name in names]
     for joint in by_joint:
@@ -289,7 +290,7 @@ def _limits(given: float | Mapping[str, Any], names: tuple[str, ...], what: str)
     out = []
     for joint, k in joints:
         if joint not in by_joint:
-            raise MotionError(f"trapezoidal: {what} says nothing about {joint!r}; give it a limit too")
+            raise MotionError(f"trapezoidal: {what} has no limit for {joint!r}; give it one")
         limits = np.atleast_1d(np.asarray(by_joint[joint], dtype=float))
         size = 1 if k is None else sum(other == joint for other, _ in joints)
         if limits.shape not in ((1,), (size,)):
@@ -302,4 +303,4 @@ def _check_known(name: str, names: tuple[str, ...], what: str) -> None:
     if name not in names:
         close = get_close_matches(name, names)
         listed = ", ".join([*close, *(other for other in dict.fromkeys(names) if other not in close)])
-        raise MotionError(f"{what}: {name!r} does not move here; these do: {listed}")
+        raise MotionError(f"{what}: {name!r} is not part of this motion; it has {listed}")

@@ -1,4 +1,4 @@
-"""Piecewise: polynomials of time, piece by piece, several side by side; the form in which tables reach a simulation."""
+"""Piecewise: piecewise polynomials of time in several columns, the form of tables in a simulation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +8,8 @@ import numpy as np
 
 from kempe.errors import MotionError
 
-CONTINUOUS = 1e-9  # a jump this small beside the largest value counts as none
-ROUNDING = 100 * np.finfo(float).eps  # what a spline's values may be off by; a derivative is off by that over the step
+CONTINUOUS = 1e-9  # jumps up to this, relative to the largest value, are ignored
+ROUNDING = 100 * np.finfo(float).eps  # error of a spline's values; that of a derivative is this over the step
 ENDS = {"free": "not-a-knot", "rest": "clamped", "natural": "natural", "periodic": "periodic"}
 
 
@@ -18,7 +18,7 @@ class Piecewise:
     """Piece i is coefficients[i, 0] + coefficients[i, 1] u + .., u = t - breaks[i], from breaks[i] up to breaks[i+1].
 
     breaks: (m+1,), increasing; coefficients: (m, degree+1, columns). A break belongs to the piece it begins, the last
-    one to the last piece; before the first break and after the last, the values there are held.
+    one to the last piece. Outside the breaks, the first and last values are held.
     """
 
     breaks: np.ndarray
@@ -36,17 +36,17 @@ class Piecewise:
             value.flags.writeable = False
             object.__setattr__(self, name, value)
 
-    # ---- making one ------------------------------------------------------------------------------------
+    # ---- construction ----------------------------------------------------------------------------------
 
     @classmethod
     def hold(cls, times, values) -> "Piecewise":
-        """Each value from its time until the next."""
+        """Holds each value from its time until the next."""
         times, values = _samples(times, values, least=1)
         return cls(np.append(times, times[-1] + 1.0), values[:, None])
 
     @classmethod
     def linear(cls, times, values) -> "Piecewise":
-        """Straight lines from value to value."""
+        """Linear interpolation."""
         times, values = _samples(times, values, least=2)
         slopes = np.diff(values, axis=0) / np.diff(times)[:, None]
         return cls(times, np.stack([values[:-1], slopes], axis=1))
@@ -55,13 +55,13 @@ class Piecewise:
     def cubic(cls, times, values, ends: str = "free") -> "Piecewise":
         """The cubic spline through the values, with continuous second derivatives.
 
-        ends: "free" (the outer two pieces at each end are one cubic), "rest" (slope zero), "natural" (second derivative
-        zero), "periodic" (equal values, slopes and second derivatives at both ends).
+        ends: "free" (not-a-knot), "rest" (slope zero), "natural" (second derivative zero), "periodic" (equal values,
+        slopes and second derivatives at both ends).
         """
         from scipy.interpolate import CubicSpline  # slow to load
 
         if ends not in ENDS:
-            raise MotionError(f"ends={ends!r} is none of {', '.join(ENDS)}")
+            raise MotionError(f"ends={ends!r} is not one of {', '.join(ENDS)}")
         times, values = _samples(times, values, least=2)
         if ends == "periodic":
             gaps = np.abs(values[-1] - values[0])
@@ -72,24 +72,24 @@ class Piecewise:
 
     @classmethod
     def smooth(cls, times, values, smoothing: float) -> "Piecewise":
-        """The smoothing spline: least sum of squared distances + smoothing * integral of squared curvature."""
+        """The smoothing spline: minimizes the sum of squared distances + smoothing * integral of squared curvature."""
         from scipy.interpolate import PPoly, make_smoothing_spline  # slow to load
 
         times, values = _samples(times, values, least=5)
         splines = [PPoly.from_spline(make_smoothing_spline(times, y, lam=smoothing)) for y in values.T]
-        kept = np.diff(splines[0].x) > 0  # the ends of its knots are repeated
+        kept = np.diff(splines[0].x) > 0  # its end knots are repeated
         return cls(times, _ascending(np.stack([s.c[:, kept] for s in splines], axis=2)))
 
     @classmethod
     def beside(cls, *tables: "Piecewise") -> "Piecewise":
-        """The columns of several tables in one, cut at the breaks of all."""
+        """Several tables side by side in one, with the breaks of all."""
         if len(tables) == 1:
             return tables[0]
         breaks = np.unique(np.concatenate([table.breaks for table in tables]))
         degree = max(table.degree for table in tables)
         return cls(breaks, np.concatenate([table._cut(breaks, degree) for table in tables], axis=2))
 
-    # ---- what it is ------------------------------------------------------------------------------------
+    # ---- properties and values -------------------------------------------------------------------------
 
     @property
     def degree(self) -> int:
@@ -98,7 +98,7 @@ class Piecewise:
 
     @property
     def columns(self) -> int:
-        """How many functions stand side by side."""
+        """The number of functions."""
         return self.coefficients.shape[2]
 
     def __call__(self, t) -> np.ndarray:
@@ -108,7 +108,7 @@ class Piecewise:
         out = self.coefficients[piece, self.degree]
         for power in range(self.degree - 1, -1, -1):
             out = out * u[..., None] + self.coefficients[piece, power]
-        return out if self.degree else out + 0.0 * u[..., None]  # so that a time that is NaN gives NaN here too
+        return out if self.degree else out + 0.0 * u[..., None]  # so that NaN times give NaN here too
 
     @cached_property
     def jumps(self) -> np.ndarray:
@@ -124,14 +124,14 @@ class Piecewise:
         table = self
         for k in range(order + 1):
             starts, ends = table.coefficients[:, 0], table._ends()
-            outside = starts[:1], ends[-1:]  # held: the same values, but no derivatives
+            outside = starts[:1], ends[-1:]  # held: same values, zero derivatives
             before, after = (x if k == 0 else np.zeros_like(x) for x in outside)
             jump = np.abs(np.concatenate([starts, after]) - np.concatenate([before, ends]))
             found |= (jump > CONTINUOUS * table._size() + ROUNDING * largest / around**k).any(axis=1)
             table = table.derivative()
         return self.breaks[found]
 
-    # ---- making others of it ---------------------------------------------------------------------------
+    # ---- derived tables --------------------------------------------------------------------------------
 
     def derivative(self) -> "Piecewise":
         """d/dt of every column, of the same degree."""
@@ -140,15 +140,15 @@ class Piecewise:
         return Piecewise(self.breaks, np.concatenate([self.coefficients[:, 1:] * powers, zero], axis=1))
 
     def shifted(self, by: float) -> "Piecewise":
-        """The same, later."""
+        """The same table, later by this time."""
         return Piecewise(self.breaks + by, self.coefficients)
 
     def chosen(self, columns) -> "Piecewise":
-        """Some of the columns, in this order."""
+        """These columns, in this order."""
         return Piecewise(self.breaks, self.coefficients[:, :, columns])
 
     def then(self, other: "Piecewise") -> "Piecewise":
-        """This one up to its last break, then the other; its last value is held in a gap between them."""
+        """This table up to its last break, then the other; in a gap between them the last value is held."""
         degree = max(self.degree, other.degree)
         first, second = self._cut(self.breaks, degree), other._cut(other.breaks, degree)
         if other.breaks[0] > self.breaks[-1]:
@@ -158,7 +158,7 @@ class Piecewise:
         return Piecewise(np.concatenate([self.breaks[:-1], other.breaks]), np.concatenate([first, second]))
 
     def _place(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Piece, and time since its break."""
+        """The piece, and the time since its break."""
         piece = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.coefficients) - 1)
         return piece, np.clip(t, self.breaks[0], self.breaks[-1]) - self.breaks[piece]
 
@@ -171,12 +171,12 @@ class Piecewise:
         return out
 
     def _size(self) -> np.ndarray:
-        """A bound of every column's values, (columns,)."""
+        """A bound on the values of every column, (columns,)."""
         reach = np.diff(self.breaks)[:, None] ** np.arange(self.degree + 1)
         return (np.abs(self.coefficients) * reach[:, :, None]).sum(axis=1).max(axis=0)
 
     def _cut(self, breaks: np.ndarray, degree: int) -> np.ndarray:
-        """Coefficients of this degree over these breaks, among which are all of its own."""
+        """Coefficients of this degree over these breaks, which must include all of its own."""
         piece, u = self._place(breaks[:-1])
         old = self.coefficients[piece]
         new = np.zeros((len(piece), degree + 1, self.columns))
@@ -221,5 +221,5 @@ def _samples(times, values, least: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ascending(c: np.ndarray) -> np.ndarray:
-    """SciPy's coefficients (degree+1, m, columns), highest power first, in our order."""
+    """SciPy's coefficients (degree+1, m, columns), highest power first, in the order used here."""
     return c[::-1].transpose(1, 0, 2)

@@ -1,4 +1,4 @@
-"""Where the entries of a motion are among a model's coordinates, and what to do when they are nowhere."""
+"""Places: the entries of a motion among a model's coordinates, with errors for names that do not fit."""
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kempe.kinetics.kinetics import Kinetics
     from kempe.topology.tree import TreeJoint
 
-SHORT = 0.5  # length of a quaternion below which it passes by zero; halfway between two of nearer signs it has 0.7
+SHORT = 0.5  # quaternions shorter than this pass close to zero; halfway between two of matching signs the length is 0.7
 
 
 def places(model: "Kinetics", names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def places(model: "Kinetics", names: tuple[str, ...]) -> tuple[np.ndarray, np.nd
 
 
 def _place(model: "Kinetics", name: str, names: tuple[str, ...]) -> "tuple[TreeJoint, int]":
-    """The joint a name belongs to, and which of its coordinates it is."""
+    """The joint of a name, and the index of the coordinate within it."""
     joints = {t.joint.name: t for t in model.topology.tree}
     if name not in joints and name in model.q_names:
         k = model.q_names.index(name)
@@ -61,14 +61,14 @@ def _check_rates(t: "TreeJoint") -> None:
     if kind.q_names != kind.v_names:
         raise StateError(
             f"motion: the velocities of {kind.name} joint {t.joint.name!r} are not the rates of its coordinates; "
-            "put hinges and sliders in its place"
+            "replace it by hinges and sliders"
         )
 
 
 def check_turning(name: str, x: np.ndarray) -> None:
-    """Refuses quaternions (n, 4..) that pass by zero."""
+    """Refuses quaternions (n, 4..) that pass close to zero."""
     if (np.linalg.norm(x[:, :4], axis=1) < SHORT).any():
         raise StateError(
-            f"motion: the quaternion of joint {name!r} comes near zero between two values of it, which have opposite "
+            f"motion: the quaternion of joint {name!r} comes near zero between two values, which have opposite "
             "signs; give -w, -x, -y, -z for one of them, which is the same rotation"
         )

@@ -1,1 +1,1 @@
-"""Files of others: URDF and its relatives, read into mechanisms and written from them."""
+"""File formats: URDF, MJCF and SDFormat files, read into mechanisms and written from them."""

@@ -1,4 +1,4 @@
-"""Mechanisms of files of any format, known by their ending or by what is in them."""
+"""Loading: reads mechanisms from files of any format, recognized by ending or content."""
 
 import os
 from pathlib import Path
@@ -19,14 +19,14 @@ XML = (".urdf", ".xml", ".sdf", ".world", ".mjcf")
 
 @checked(FileError)
 def load(path: str | Path, floating: bool | None = None, *, outside: bool = False) -> Mechanism:
-    """The mechanism of a file: YAML, URDF with loops, MJCF, or SDFormat.
+    """Reads a mechanism from a file: YAML, URDF with loops, MJCF, or SDFormat.
 
-    floating: whether links that no joint leads to from the ground are free to move, or welded to it. Unless that is
-    said, the root link of a URDF file is welded, and links of SDFormat files are free. What was read but is not used is
-    in `notes` of the mechanism.
+    floating: whether links not connected to the ground by joints float, or are welded to it. By default the root link
+    of a URDF file is welded and links of SDFormat files float. What was read but is not used is listed in `notes` of
+    the mechanism.
 
-    outside: whether files that it includes, and meshes, may lie outside its folder (`../meshes/arm.stl`), and outside
-    the packages it names (`package://arm/..`). Say so for files that you trust.
+    outside: whether included files and meshes may lie outside its folder (`../meshes/arm.stl`) and outside the
+    packages it names (`package://arm/..`). Allow this only for files that you trust.
     """
     path = as_path(path)
     if path.suffix.lower() == ".xacro":
@@ -37,23 +37,21 @@ def load(path: str | Path, floating: bool | None = None, *, outside: bool = Fals
         raise FileError(
             f"{path}: floating is for URDF and SDFormat files; in YAML, give the body a free joint to the ground"
         )
-    from kempe.mechanism import files  # loads a reader of YAML, which nothing else takes
+    from kempe.mechanism import files  # imports the YAML reader, which nothing else needs
 
     return files.load(path, outside)
 
 
 def read(top: Element, floating: bool | None = None) -> Mechanism:
-    """The mechanism that the top element of an XML file describes."""
+    """Reads a mechanism from the top element of an XML file."""
     if top.tag not in READERS:
-        raise top.error(
-            f"a <{top.tag}> is no mechanism that can be read; give a {' or '.join(f'<{x}>' for x in READERS)}"
-        )
+        raise top.error(f"a <{top.tag}> file cannot be read; give a {' or '.join(f'<{x}>' for x in READERS)}")
     return READERS[top.tag](top, floating)
 
 
 def _opens_with_a_tag(path: Path) -> bool:
     if not os.path.isfile(path):
-        return False  # the reader of YAML says why
+        return False  # the YAML reader reports it
     try:
         with open(path, "rb") as stream:
             return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

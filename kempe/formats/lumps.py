@@ -1,4 +1,4 @@
-"""Mass properties as URDF and SDFormat write them: a tensor about the centre of mass, in axes of its own."""
+"""Mass properties: as in URDF and SDFormat, a tensor about the centre of mass, in its own axes."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from kempe.mechanism.bodies import Lump, Part, tensor_matrix
 
 
 def lump(inertial: Element, pose: Pose, mass: float, entries: Sequence[float]) -> Part:
-    """Mass [kg], centre of mass, and the tensor about it, xx, yy, zz, xy, xz, yz [kg m^2], turned into the link's axes.
+    """A lump from mass [kg] and the tensor xx, yy, zz, xy, xz, yz [kg m^2], rotated into the link's axes.
 
-    pose: of the centre of mass, and of the axes the tensor is given in, seen from the link.
+    pose: the centre of mass and the axes of the tensor, relative to the link.
     """
     if mass < 0:
         raise inertial.error(f"the mass is {mass:g} kg; it cannot be negative")

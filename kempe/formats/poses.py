@@ -1,4 +1,4 @@
-"""Poses as URDF and SDFormat write them: a position and roll, pitch and yaw about fixed axes."""
+"""Poses: as in URDF and SDFormat, a position with roll, pitch and yaw about fixed axes."""
 
 from math import atan2, cos, hypot, sin
 from typing import NamedTuple
@@ -11,17 +11,17 @@ LIMITLESS = 1e16  # in files, a limit of this size is none
 
 
 class Pose(NamedTuple):
-    """A frame seen from another: its axes as columns, and its origin [m]."""
+    """The pose of a frame relative to another: its axes as columns, and its origin [m]."""
 
     rotation: np.ndarray
     position: np.ndarray
 
     def then(self, inner: "Pose") -> "Pose":
-        """A frame given in this one, seen from where this one is given."""
+        """The composition: the pose of `inner`, given in this frame, relative to the base of this one."""
         return Pose(self.rotation @ inner.rotation, self.position + self.rotation @ inner.position)
 
     def inverse(self) -> "Pose":
-        """The other frame, seen from this one."""
+        """The pose of the base frame relative to this one."""
         return Pose(self.rotation.T, -self.rotation.T @ self.position)
 
 
@@ -29,7 +29,7 @@ HERE = Pose(np.eye(3), np.zeros(3))
 
 
 def rotation_of(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """Turned about fixed x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll), angles in radians."""
+    """The rotation about fixed x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll), angles in radians."""
     (cr, sr), (cp, sp), (cy, sy) = ((cos(x), sin(x)) for x in (roll, pitch, yaw))
     return np.array(
         [
@@ -41,9 +41,10 @@ def rotation_of(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def angles_of(rotation: np.ndarray) -> tuple[float, float, float]:
-    """Roll, pitch, yaw of a rotation; where pitch is a right angle they are not unique, and yaw is zero.
+    """Roll, pitch, yaw of a rotation; if pitch is a right angle they are not unique, and yaw is zero.
 
-    Near there yaw has few digits. Roll is what is left of the rotation after that yaw, so that together they have all.
+    Close to that, yaw has few digits. Roll is computed from what that yaw leaves of the rotation, so together they are
+    exact.
     """
     r = rotation
     flat = hypot(r[0, 0], r[1, 0])
@@ -53,19 +54,19 @@ def angles_of(rotation: np.ndarray) -> tuple[float, float, float]:
 
 
 def turning(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The shortest rotation that takes one direction into another; about any axis across where they are opposite."""
+    """The shortest rotation from one direction to another; about any perpendicular axis if they are opposite."""
     a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
     if a @ b < -1 + 1e-12:
         across = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
         across /= np.linalg.norm(across)
         return 2 * np.outer(across, across) - np.eye(3)
-    # A half turn about a, then one about the middle of a and b, which takes a to b.
+    # A half turn about a, then one about the bisector of a and b, takes a to b.
     middle = (a + b) / np.linalg.norm(a + b)
     return (2 * np.outer(middle, middle) - np.eye(3)) @ (2 * np.outer(a, a) - np.eye(3))
 
 
 def pose_of(origin: Element | None) -> Pose:
-    """Of an <origin xyz rpy>; no element, no offset."""
+    """The pose of an <origin xyz rpy>; without one, no offset."""
     if origin is None:
         return HERE
     angles, position = (origin.numbers(name, 3, (0.0, 0.0, 0.0)) for name in ("rpy", "xyz"))

@@ -1,4 +1,4 @@
-"""Parts of files as parts of mechanisms: names that Kempe can take, markers, couplings, complaints with their line."""
+"""Reading helpers: valid names, markers, couplings, and errors with their line."""
 
 from collections.abc import Mapping
 
@@ -10,17 +10,17 @@ from kempe.mechanism.mechanism import Mechanism
 
 
 class Names:
-    """Names of a file as names of Kempe, in which bodies, joints and loads share one list, without dots.
+    """Converts names of a file to valid names: unique among bodies, joints and loads, without dots.
 
-    A dot becomes an underscore; a name that is empty or looks like a number gets its kind in front, and one that is
-    taken gets it behind, then a count: `link 1`, `knee joint`, `knee joint 2`. What is renamed is noted.
+    A dot becomes an underscore. An empty or numeric name is prefixed by its kind; one that is taken gets its kind as
+    suffix, then a count: `link 1`, `knee joint`, `knee joint 2`. Renaming is noted.
     """
 
     def __init__(self):
         self.taken = {"ground", "gravity"}
 
     def new(self, element: Element, given: str, kind: str) -> str:
-        """A name nobody has yet for an element's part; kind: link, joint, loop or load."""
+        """A name not yet taken for the part of an element; kind: link, joint, loop or load."""
         name = given.replace(".", "_")
         if not name or _number(name):
             name = f"{kind} {name}".strip()
@@ -32,12 +32,12 @@ class Names:
             name = f"{first} {count}"
         self.taken.add(name)
         if name != given:
-            element.note(f"{kind} {given!r} is called {name!r} here")
+            element.note(f"{kind} {given!r} is renamed to {name!r}")
         return name
 
 
 def marked(element: Element, body: Body, pose: Pose, given: str, kind: str) -> None:
-    """A marker on a body, by the name it has in the file, or with its kind in front where that is taken."""
+    """Adds a marker to a body under its name in the file, prefixed by its kind if that is taken."""
     name = given.replace(".", "_")
     if name in body.markers or hasattr(type(body), name) or name in vars(body):
         name = f"{kind} {name}"
@@ -47,7 +47,7 @@ def marked(element: Element, body: Body, pose: Pose, given: str, kind: str) -> N
 def coupled(
     element: Element, mechanism: Mechanism, name: str, coefficients: Mapping[str, float], offset: float = 0.0
 ) -> None:
-    """A coupling of joints that are there, of the coefficients that are not zero; one that cannot be is noted."""
+    """Adds a coupling with the nonzero coefficients; one that is impossible is noted."""
     try:
         mechanism.couple(name, {joint: factor for joint, factor in coefficients.items() if factor}, offset)
     except MechanismError as error:
@@ -55,7 +55,7 @@ def coupled(
 
 
 def guarded(element: Element, make):
-    """What a mechanism finds wrong with a part is said with the line of its element."""
+    """Adds the line of the element to errors of the mechanism."""
     try:
         return make()
     except MechanismError as error:

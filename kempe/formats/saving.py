@@ -1,4 +1,4 @@
-"""Mechanisms written to files of any format, known by their ending."""
+"""Saving: writes mechanisms to files in the format given by the ending."""
 
 from math import isfinite
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _yaml(mechanism: "Mechanism") -> tuple[str, list[str]]:
-    """YAML says everything."""
+    """YAML, which expresses everything."""
     return writing.text(mechanism), []
 
 
@@ -24,16 +24,16 @@ WRITERS = {".yaml": _yaml, ".yml": _yaml, ".urdf": urdf_writing.text, ".xml": MJ
 
 
 def save(mechanism: "Mechanism", path: str | Path) -> list[str]:
-    """Writes a mechanism so that `load` gives it back; the file appears whole or not at all.
+    """Writes a mechanism so that `load` gives it back; the file appears complete or not at all.
 
-    What the format cannot say is returned in sentences.
+    Returns sentences about what the format cannot express.
     """
     path = as_path(path)
     if path.suffix.lower() not in WRITERS:
-        raise FileError(f"{path}: the ending says the format; give {', '.join(WRITERS)}")
+        raise FileError(f"{path}: the ending selects the format; use {', '.join(WRITERS)}")
     for place, x in mechanism.parameters.items():
         if not isfinite(x):
-            raise MechanismError(f"{mechanism.name!r} is not written: {place} is {x}; give a finite number")
+            raise MechanismError(f"{mechanism.name!r} cannot be saved: {place} is {x}; give a finite number")
     content, notes = WRITERS[path.suffix.lower()](mechanism)
     write_whole(path, content)
     return notes

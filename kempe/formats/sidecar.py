@@ -1,4 +1,4 @@
-"""Loops written beside a URDF file, in `loop_closures.yaml`, where the file itself has room for a tree only.
+"""Sidecar: loops of a URDF file in `loop_closures.yaml`, since plain URDF can only express trees.
 
     closures:
       - {link_a: coupler, link_b: rocker, point: [0.9, 0.2, 0], axis: [0, 0, 1]}
@@ -6,8 +6,8 @@
     independent: [A]
     dependent: [B, D]
 
-A closure is a hinge unless it has a type. Its place is a point and an axis in the root link's frame, all joints at
-zero; or one origin for each link in that link's own frame, [x, y, z] or {xyz: .., rpy: ..}, and an axis in that of a.
+A closure is a hinge unless it has a type. It is placed by a point and an axis in the root link's frame, with all joints
+at zero; or by an origin in each link's own frame, [x, y, z] or {xyz: .., rpy: ..}, and an axis in the frame of a.
 """
 
 import os
@@ -33,7 +33,7 @@ FIELDS = ("name", "type", "link_a", "link_b", "point", "axis", "origin_a", "orig
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """One loop: the frames are in the root link's frame (both the same), or each in its own link's."""
+    """One loop: a point in the root link's frame, or one origin in each link's own frame."""
 
     where: "Where"
     name: str
@@ -46,7 +46,7 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Sidecar:
-    """What the file beside a URDF file says; nothing where there is none."""
+    """The contents of the sidecar file; empty if there is none."""
 
     document: "Document | None" = None
     closures: tuple[Closure, ...] = ()
@@ -54,13 +54,13 @@ class Sidecar:
     dependent: frozenset[str] = frozenset()
 
     def error(self, where: "Where", what: str) -> FileError:
-        """A complaint about one of its entries."""
-        assert self.document is not None  # only what it holds can be complained of
+        """An error about one of its entries."""
+        assert self.document is not None  # errors are only about entries it has
         return self.document.error(where, what)
 
 
 def beside(path: Path) -> Sidecar:
-    """What lies beside a URDF file: `robot.loop_closures.yaml` for `robot.urdf`, or `loop_closures.yaml`."""
+    """Reads the sidecar of a URDF file: `robot.loop_closures.yaml` for `robot.urdf`, or `loop_closures.yaml`."""
     for candidate in (path.with_suffix(f".{SIDECAR}"), path.with_name(SIDECAR)):
         if os.path.isfile(candidate):
             return _read(candidate)
@@ -68,7 +68,7 @@ def beside(path: Path) -> Sidecar:
 
 
 def _read(path: Path) -> Sidecar:
-    from kempe.mechanism.files import Document  # it loads a reader of YAML, and most robots have no such file
+    from kempe.mechanism.files import Document  # imports the YAML reader, which most robots do not need
 
     try:
         document = Document(path, read_bounded(path, LARGEST, "list of loops").decode("utf-8"))
@@ -77,7 +77,7 @@ def _read(path: Path) -> Sidecar:
     data = _fields(document, document.data or {}, (), ("closures", "independent", "dependent"))
     closures = _list(document, data, "closures")
     if len(closures) > MOST:
-        raise document.error(("closures",), f"there are {len(closures)}; no more than {MOST} are taken")
+        raise document.error(("closures",), f"there are {len(closures)}; at most {MOST} are allowed")
     return Sidecar(
         document,
         tuple(_closure(document, entry, ("closures", k)) for k, entry in enumerate(closures)),
@@ -134,6 +134,6 @@ def _numbers(document: "Document", value: Any, where: "Where") -> np.ndarray:
     given = list(value) if isinstance(value, (list, tuple)) else []
     if len(given) != 3 or any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in given):
         raise document.error(where, f"takes three numbers, not {str(value)[:60]!r}")
-    if not all(abs(x) <= HUGE for x in given):  # false for what is not a number, too
+    if not all(abs(x) <= HUGE for x in given):  # also false for NaN
         raise document.error(where, "takes finite numbers")
     return np.array(given, dtype=float)

@@ -1,4 +1,4 @@
-"""Where a description comes from: the folder its files are in, and what they hold together, which is bounded."""
+"""Source: the folder that the files of a description are in, with limits on their total size."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,38 +18,35 @@ class Outside(FileError):
 
 @dataclass(eq=False)
 class Source:
-    """What has been read of a description so far. outside: whether files may be anywhere; notes: sentences about its
-    files that do not stop the reading."""
+    """What has been read of a description so far. outside: whether files may be anywhere; notes: findings that do not
+    stop the reading."""
 
     folder: Path
     outside: bool = False
     notes: list[str] = field(default_factory=list)
-    packages: list[Path] = field(default_factory=list)  # folders that were asked for by name
+    packages: list[Path] = field(default_factory=list)  # folders referred to by package name
     files: int = 0
     size: int = 0  # bytes
     elements: int = 0
 
     def read(self, path: Path) -> bytes:
-        """The content of one more file."""
+        """Reads one more file."""
         self.files += 1
         if self.files > MOST_FILES:
-            raise FileError(f"{path}: more than {MOST_FILES} files are included, which no description needs")
+            raise FileError(f"{path}: more than {MOST_FILES} files are included")
         content = read_bounded(path, LARGEST)
         self.size += len(content)
         if self.size > LARGEST:
-            raise FileError(
-                f"{path}: with what is included, larger than {LARGEST // 2**20} MiB, which no description of a "
-                "mechanism is"
-            )
+            raise FileError(f"{path}: with its includes, larger than {LARGEST // 2**20} MiB, the limit for a mechanism")
         return content
 
     def inside(self, path: Path, root: Path | None = None) -> Path:
-        """The path, if it is in the folder of the description, or in that of a package it names; links are followed."""
+        """The path, if it is in the folder of the description or of a package it names; symbolic links are resolved."""
         if self.outside:
             return path
         place, roots = real(path), [self.folder, *self.packages, *([root] if root else [])]
         if not any(place.is_relative_to(real(each)) for each in roots):
-            raise Outside(f"{path} is outside the folder {self.folder}; kp.load(..., outside=True) reads it too")
+            raise Outside(f"{path} is outside the folder {self.folder}; kp.load(..., outside=True) allows it")
         if root is not None and root not in self.packages:
             self.packages.append(root)
         return path

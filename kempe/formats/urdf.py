@@ -1,4 +1,4 @@
-"""URDF read into mechanisms: links, joints, and loops in every dialect they are written in.
+"""Reading URDF: links, joints, and loops in all common dialects.
 
     <robot name="arm">
       <link name="base"/>
@@ -6,10 +6,10 @@
       <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>..</joint>
     </robot>
 
-A link's frame is that of the joint it is the child of. What a file leaves open is settled so: the root link is welded
-to the ground, or floats where that is asked for; a root link called `world` or `ground` that holds nothing is the
-ground itself. A joint is actuated if it has an effort limit above zero, is named in a <transmission>, or is said to be
-independent; never if it is fixed, floating, mimics another or is said to be dependent.
+A link's frame is that of the joint whose child it is. What a file leaves open is settled as follows: the root link is
+welded to the ground, or floats on request; an empty root link named `world` or `ground` is the ground itself. A joint
+is actuated if it has a positive effort limit, is named in a <transmission>, or is declared independent; never if it is
+fixed, floating, mimics another or is declared dependent.
 """
 
 from collections import deque
@@ -37,24 +37,24 @@ KINDS = {
     "planar": "planar",
 }
 GROUND = ("world", "ground")
-MOST = 5000  # parts; how long reading takes grows with their number and the length of chains
-X = (1.0, 0.0, 0.0)  # the axis of a joint that names none
+MOST = 5000  # parts; reading time grows with their number times the length of chains
+X = (1.0, 0.0, 0.0)  # the default axis of a joint
 
 
 def read(robot: Element, floating: bool | None = None) -> Mechanism:
-    """The mechanism of a <robot>; floating: its root link is free to move instead of welded to the ground."""
+    """Reads a mechanism from a <robot>; floating: its root link floats instead of being welded to the ground."""
     return Robot(robot).read(bool(floating))
 
 
 class Robot:
-    """A <robot> on its way to a mechanism: links and joints by the names they have in the file."""
+    """A <robot> being read: links and joints by their names in the file."""
 
     def __init__(self, robot: Element):
         self.element = robot
         if robot.tag != "robot":
             raise robot.error(f"a URDF file is a <robot>, not a <{robot.tag}>")
         if len(robot.children) > MOST:
-            raise robot.error(f"it has {len(robot.children)} parts; no more than {MOST} are taken")
+            raise robot.error(f"it has {len(robot.children)} parts; at most {MOST} are allowed")
         self.names = Names()
         self.mechanism = Mechanism(robot.text("name", robot.file.stem))
         self.links: dict[str, Element] = _named(robot, "link")
@@ -63,7 +63,7 @@ class Robot:
             name: (self.link_of(x.need("parent")), self.link_of(x.need("child"))) for name, x in self.joints.items()
         }
         self.bodies: dict[str, Body] = {}
-        # Names in the file, and here: joints first, which are asked for by name more often than links.
+        # Names in the file and in Kempe: joints first, so that they keep their names more often than links.
         self.joint_names = {name: self.names.new(joint, name, "joint") for name, joint in self.joints.items()}
         self.actuated = {
             joint.text("name")
@@ -74,11 +74,11 @@ class Robot:
         self.root = self._root()
         for name, link in self.links.items():
             if name != self.root and name not in self.above:
-                raise link.error(f"it does not hang on the root link {self.root!r}; its joints go in a circle")
+                raise link.error(f"it is not connected to the root link {self.root!r}; its joints form a cycle")
         self.sidecar = beside(robot.file)
 
     def read(self, floating: bool) -> Mechanism:
-        """The whole mechanism; what was read but is not used comes last in the notes."""
+        """Builds the mechanism; its notes end with what was read but is not used."""
         grounded = not floating and self.root in GROUND and not self.links[self.root].children
         for name, link in self.links.items():
             self.bodies[name] = self.mechanism.ground if grounded and name == self.root else self._body(link, name)
@@ -93,19 +93,19 @@ class Robot:
         read_loops(self)
         notes = self.element.source.notes
         if any(joint.one("limit") for joint in self.joints.values()):
-            self.element.note("effort of limits says which joints are actuated; efforts are not bounded by it")
+            self.element.note("the effort of limits marks the actuated joints; it does not limit their efforts")
         self.mechanism.notes += [*notes, *unused(self.element)]
         return self.mechanism
 
-    # ---- what is asked by its name in the file ---------------------------------------------------------
+    # ---- lookup by names in the file -------------------------------------------------------------------
 
     def link_of(self, end: Element) -> str:
-        """The link an element names, which must be there."""
+        """The link that an element names, which must exist."""
         return self.known(end, end.text("link"), self.links, "link")
 
     @staticmethod
     def known(element: Element, name: str, among: dict, kind: str) -> str:
-        """A name that must be one of those there are."""
+        """A name, after checking that it exists."""
         if name not in among:
             listed = ", ".join(list(among)[:20]) or "none"
             raise element.error(f"there is no {kind} {name!r}; there are {listed}{', ...' if len(among) > 20 else ''}")
@@ -113,7 +113,7 @@ class Robot:
 
     @cached_property
     def above(self) -> dict[str, str]:
-        """The joint each link hangs on by the shortest way from the root; others that have it as child close loops."""
+        """The joint that carries each link on the shortest way from the root; others with that child close loops."""
         below: dict[str, list[str]] = {}
         for name, (parent, _) in self.ends.items():
             below.setdefault(parent, []).append(name)
@@ -136,7 +136,7 @@ class Robot:
         return found[::-1]
 
     def pose(self, link: str) -> Pose:
-        """Of a link's frame seen from the root's, all joints at zero."""
+        """The pose of a link's frame relative to the root's, with all joints at zero."""
         found = HERE
         for name in self.chain(link):
             found = found.then(pose_of(self.joints[name].one("origin")))
@@ -145,15 +145,17 @@ class Robot:
     # ---- parts -----------------------------------------------------------------------------------------
 
     def _root(self) -> str:
-        """The one link that is no joint's child; every other must hang on it."""
+        """The one link that is not the child of a joint."""
         if not self.links:
             raise self.element.error("there are no links; give at least one")
         children = {child for _, child in self.ends.values()}
         roots = [name for name in self.links if name not in children]
         if not roots:
-            raise self.element.error("every link is a joint's child, so none is the root; open the circle by a <loop>")
+            raise self.element.error(
+                "every link is the child of a joint, so there is no root; close the cycle by a <loop> instead"
+            )
         if len(roots) > 1:
-            words = f"like {roots[0]!r} it is no joint's child; one of them is the root, join the other"
+            words = f"neither it nor {roots[0]!r} is the child of a joint; only one can be the root, join the other"
             raise self.links[roots[1]].error(words)
         return roots[0]
 
@@ -176,7 +178,7 @@ class Robot:
         name = self.joint_names[given]
         parent, child = (self.bodies[link] for link in self.ends[given])
         if self.above.get(self.ends[given][1]) != given:
-            joint.note(f"link {self.ends[given][1]!r} is the child of another joint already, so this one closes a loop")
+            joint.note(f"link {self.ends[given][1]!r} is already the child of another joint, so this one closes a loop")
         pose = pose_of(joint.one("origin"))
         a = parent.at(*pose.position, rotation=pose.rotation)
         if kind in ("fixed", "floating"):
@@ -203,7 +205,7 @@ class Robot:
         return strong or independent is True or given in self.actuated | self.sidecar.independent
 
     def _mimic(self, joint: Element, given: str) -> None:
-        """q = multiplier q_of_the_other + offset."""
+        """Adds q = multiplier q_other + offset."""
         mimic = joint.one("mimic")
         if mimic is None:
             return
@@ -211,7 +213,7 @@ class Robot:
         if other == given:
             raise mimic.error("the joint mimics itself; name another")
         if other not in self.joints:
-            mimic.note(f"there is no joint {other!r}, so nothing is mimicked")
+            mimic.note(f"there is no joint {other!r} to mimic; this is not used")
             return
         factors = {self.joint_names[given]: 1.0, self.joint_names[other]: -factor}
         name = self.names.new(mimic, f"{self.joint_names[given]} mimic", "coupling")
@@ -219,18 +221,18 @@ class Robot:
 
 
 def _named(robot: Element, tag: str) -> dict[str, Element]:
-    """The elements of a tag by their names, of which no two may be the same."""
+    """The elements of a tag by name; names must be unique."""
     found: dict[str, Element] = {}
     for element in robot.all(tag):
         name = element.text("name")
         if name in found:
-            raise element.error(f"the name is that of a {tag} in line {found[name].line}; give each its own")
+            raise element.error(f"a {tag} in line {found[name].line} has the same name; give each its own")
         found[name] = element
     return found
 
 
 def _part(inertial: Element) -> Part:
-    """Mass, centre of mass, and the tensor about it, turned into the link's axes."""
+    """The mass properties, in the link's axes."""
     pose = pose_of(inertial.one("origin"))
     mass = inertial.need("mass").number("value")
     given = inertial.one("inertia")
@@ -238,8 +240,7 @@ def _part(inertial: Element) -> Part:
 
 
 def _shape(drawn: Element) -> tuple[Solid, Pose] | None:
-    """The shape of a <visual> or <collision> as a solid without mass, which is drawn; nothing for a mesh that is not
-    there."""
+    """The shape of a <visual> or <collision> as a massless solid for drawing; None, with a note, for a missing mesh."""
     pose = pose_of(drawn.one("origin"))
     geometry = drawn.need("geometry")
     box, cylinder, sphere = (geometry.one(tag) for tag in ("box", "cylinder", "sphere"))
@@ -260,7 +261,7 @@ def _shape(drawn: Element) -> tuple[Solid, Pose] | None:
 
 
 def _limits(joint: Element) -> tuple[float | None, float | None] | None:
-    """Low and high of a joint that has them; a continuous joint, or one that names neither, has none."""
+    """(low, high), or None for a continuous joint and one that gives neither."""
     limit = joint.one("limit")
     if limit is None or not (limit.has("lower") or limit.has("upper")):
         return None

@@ -1,6 +1,6 @@
-"""Loops of URDF files in the dialects people use, and couplings of URDF+: each a joint that closes, or a line between.
+"""URDF loops: loops in all common dialects, and couplings of URDF+.
 
-| written as | closes by |
+| written as | becomes |
 |---|---|
 | URDF+ `<loop type><predecessor link><origin/></predecessor><successor ..><axis/></loop>` | a joint of that type |
 | older URDF+ `<constraint type="position">`, with the same ends | a ball |
@@ -37,11 +37,11 @@ KINDS = {
     "fixed": "fixed",
 }
 DRAKE = "drake:ball_constraint"
-End = tuple[str, Pose, np.ndarray]  # a link, the loop's frame on it, and the loop's axis in that frame
+End = tuple[str, Pose, np.ndarray]  # a link, the loop's frame on it, the loop's axis in that frame
 
 
 def read_loops(robot: "Robot") -> None:
-    """Adds what closes loops, and couplings, to a mechanism that has all its links and joints."""
+    """Adds loop joints and couplings to a mechanism that has all its links and joints."""
     for element in robot.element.all("loop", "constraint", "coupling", DRAKE):
         if element.tag == DRAKE:
             _drake(robot, element)
@@ -57,7 +57,7 @@ def read_loops(robot: "Robot") -> None:
 
 
 def _loop(robot: "Robot", element: Element) -> None:
-    """URDF+ names predecessor and successor, the proposed <constraint> parent and child with an axis each."""
+    """URDF+ names predecessor and successor; the proposed <constraint> names parent and child with an axis each."""
     if element.one("predecessor") is not None or element.tag == "loop":
         axis = element.one("axis")
         second = element.one("axis2")
@@ -72,7 +72,7 @@ def _loop(robot: "Robot", element: Element) -> None:
             ends.append((robot.link_of(element.need(tag)), pose_of(place), _axis(along)))
     kind = element.text("type")
     if kind not in KINDS:
-        raise element.error(f"there is no loop of type {kind!r}; there are {', '.join(KINDS)}")
+        raise element.error(f"there is no loop type {kind!r}; there are {', '.join(KINDS)}")
     name = robot.names.new(element, element.text("name", element.tag), "loop")
     guarded(element, lambda: close(robot, name, KINDS[kind], *ends))
 
@@ -94,13 +94,13 @@ def _beside(robot: "Robot", closure: Closure) -> None:
         if link not in robot.links:
             where = (*closure.where, ("link_a", "link_b")[k])
             raise robot.sidecar.error(where, f"there is no link {link!r} in {robot.element.file.name}")
-    known = [kind for kind in KINDS if kind != "universal"]  # which takes two axes
+    known = [kind for kind in KINDS if kind != "universal"]  # it takes two axes
     if closure.type not in known:
         words = f"there is no type {closure.type!r}; there are {', '.join(known)}"
         raise robot.sidecar.error((*closure.where, "type"), words)
     places = closure.origins
     if places is None:
-        assert closure.point is not None  # there is one or the other
+        assert closure.point is not None  # the sidecar has one or the other
         at = Pose(HERE.rotation, closure.point)
         places = tuple(robot.pose(link).inverse().then(at) for link in closure.links)
     ends = [(link, place, closure.axis) for link, place in zip(closure.links, places, strict=True)]
@@ -112,7 +112,7 @@ def _beside(robot: "Robot", closure: Closure) -> None:
 
 
 def close(robot: "Robot", name: str, kind: str, a: End, b: End) -> None:
-    """A joint between frames on two links; where each has an axis of its own, b's frame is turned until they agree."""
+    """Adds a joint between frames on two links; if each has its own axis, b's frame is rotated until they agree."""
     if a[0] == b[0]:
         raise MechanismError(f"loop {name!r} joins link {a[0]!r} to itself; name two links")
     (_, place_a, axis), (_, place_b, other) = a, b
@@ -122,7 +122,7 @@ def close(robot: "Robot", name: str, kind: str, a: End, b: End) -> None:
             raise MechanismError(f"loop {name!r}: its axis is zero; give a direction such as 0 0 1")
         axes = (axis,)
         if kind == "universal":
-            # b carries the second axis; the frames coincide where it is across the first.
+            # b carries the second axis; the frames coincide where it is perpendicular to the first.
             across = other - (other @ axis) / (axis @ axis) * axis
             if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(other):
                 raise MechanismError(f"loop {name!r}: the axes of a universal joint must not be parallel")
@@ -137,7 +137,7 @@ def close(robot: "Robot", name: str, kind: str, a: End, b: End) -> None:
 
 
 def _coupling(robot: "Robot", element: Element) -> None:
-    """Turns of the successor are ratio times those of the predecessor, both from the last link they have in common."""
+    """The successor turns by ratio times the angle of the predecessor, both relative to their last common link."""
     name = robot.names.new(element, element.text("name", element.tag), "coupling")
     element.text("type", "")
     ways = [robot.chain(robot.link_of(element.need(tag))) for tag in ("predecessor", "successor")]
@@ -151,10 +151,10 @@ def _coupling(robot: "Robot", element: Element) -> None:
             if robot.joints[joint].text("type") != "fixed":
                 factors[robot.joint_names[joint]] += factor
     if len(factors) < 2:
-        raise element.error("there are no two joints between these links that could be coupled")
+        raise element.error("there are not two joints to couple between these links")
     coupled(element, robot.mechanism, name, factors)
 
 
 def _axis(element: Element | None) -> np.ndarray:
-    """Along x, as the axis of a joint, unless it is given."""
+    """The given axis, or x, the default of joints."""
     return np.array((1.0, 0.0, 0.0) if element is None else element.numbers("xyz", 3))

@@ -1,8 +1,8 @@
-"""Mechanisms written as URDF+: a tree of <joint>s and a <loop> for every joint that closes one.
+"""Writing URDF+: mechanisms as a tree of <joint>s and a <loop> for every joint that closes one.
 
-A link's frame is that of the joint which carries it, so bodies are written in the frame of the marker at which they are
-carried. The tree takes the joints that need a coordinate first (actuated, limited, damped), then the others that URDF
-has; what URDF cannot say is returned in sentences, and where nothing sensible is left, raised.
+A link's frame is that of the joint that carries it, so bodies are written in the frame of their carrying marker. The
+tree prefers joints that need a coordinate (actuated, limited, damped), then others that URDF has. What URDF cannot
+express is returned in sentences, or raised where the result would be a different mechanism.
 """
 
 from collections.abc import Iterator
@@ -38,12 +38,12 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 
 def text(mechanism: "Mechanism") -> tuple[str, list[str]]:
-    """A mechanism as the XML of a file, and what could not be said."""
+    """A mechanism as XML, and sentences about what it cannot express."""
     return _Writer(mechanism).text()
 
 
 class _Writer:
-    """A mechanism with the frame of every link chosen, and lines of XML."""
+    """Chooses the frame of every link and writes the lines of XML."""
 
     def __init__(self, mechanism: "Mechanism"):
         self.mechanism = mechanism
@@ -51,14 +51,14 @@ class _Writer:
         self.values = values_of(mechanism)
         self.notes: list[str] = []
         self._refuse()
-        self.carried = self._tree()  # joints by the body they carry, from the ground outwards
-        self.frames: dict[Body, Pose] = {mechanism.ground: HERE}  # links' frames on their bodies
+        self.carried = self._tree()  # joints by carried body, from the ground outwards
+        self.frames: dict[Body, Pose] = {mechanism.ground: HERE}  # the links' frames on their bodies
         self.mimics = self._mimics()
         for body, joint in self.carried.items():
             self.frames[body] = marker_pose(joint.b if joint.b.body is body else joint.a, self.values)
 
     def text(self) -> tuple[str, list[str]]:
-        """The file, and what it does not say."""
+        """The file, and sentences about what it cannot express."""
         lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(self.mechanism.name)}>", '  <link name="ground"/>']
         for body in self.mechanism.bodies:
             lines += [f"  <link name={quoteattr(body.name)}>", *self._inertial(body), *self._visuals(body), "  </link>"]
@@ -70,25 +70,25 @@ class _Writer:
         self._leave_out()
         return "\n".join([*lines, "</robot>", ""]), self.notes
 
-    # ---- what there is and what there is not -----------------------------------------------------------
+    # ---- what URDF cannot express ----------------------------------------------------------------------
 
     def _refuse(self) -> None:
-        """What would be another mechanism if it were left out."""
+        """Raises for parts without which it would be a different mechanism."""
         for body in self.mechanism.bodies:
             if body.beam is not None:
-                raise MechanismError(f"body {body.name!r} is a beam, and links of URDF do not bend; save it as YAML")
+                raise MechanismError(f"body {body.name!r} is a beam, and URDF has only rigid links; save it as YAML")
         for joint in self.mechanism.joints:
             if joint.switchable:
-                raise MechanismError(f"joint {joint.name!r} is switchable, which URDF cannot say; save it as YAML")
+                raise MechanismError(f"joint {joint.name!r} is switchable, which URDF cannot express; save it as YAML")
             if joint.type.name == "helical":
-                raise MechanismError(f"joint {joint.name!r} is helical, which URDF cannot say; save it as YAML")
+                raise MechanismError(f"joint {joint.name!r} is helical, which URDF cannot express; save it as YAML")
 
     def _leave_out(self) -> None:
-        """What the file goes without."""
+        """Notes what the file leaves out."""
         m = self.mechanism
         if tuple(m.gravity) != GRAVITY:
             said = ", ".join(f"{x:g}" for x in m.gravity)
-            self.notes.append(f"gravity ({said}) is not written: URDF has none, and it is read as (0, 0, -9.81)")
+            self.notes.append(f"gravity ({said}) is not written: URDF has none, and reading sets (0, 0, -9.81)")
         for load in m.loads:
             self.notes.append(f"load {load.name!r} is not written: URDF has no loads")
         for joint in m.joints:
@@ -96,7 +96,7 @@ class _Writer:
                 if any(getattr(joint, quantity)):
                     self.notes.append(f"{quantity} of joint {joint.name!r} is not written: URDF has none")
             if joint.drawn:
-                self.notes.append(f"joint {joint.name!r} is drawn at zero: URDF cannot say that it begins elsewhere")
+                self.notes.append(f"joint {joint.name!r} is drawn at zero: URDF has no other drawn pose")
         named = [
             f"{b.name}.{n}" for b in (m.ground, *m.bodies) for n in b.markers if n not in ("origin", "start", "end")
         ]
@@ -106,7 +106,7 @@ class _Writer:
             self.notes.append("solids of the ground are not written")
 
     def _tree(self) -> dict[Body, "Joint"]:
-        """A spanning tree of joints that URDF has, those that need a coordinate first."""
+        """A spanning tree of joints that URDF has, preferring those that need a coordinate."""
         known = [joint for joint in self.mechanism.joints if joint.type.name in IN_TREE]
         carried = hanging(self.mechanism, sorted(known, key=lambda joint: not self._wanted(joint)))
         for body in self.mechanism.bodies:
@@ -118,14 +118,14 @@ class _Writer:
         return needs_coordinate(joint) or joint.name in self.coupled
 
     def _mimics(self) -> dict[str, str]:
-        """<mimic> elements by joint: q = multiplier q_of_the_other + offset. A joint has one at most, and no motor."""
+        """<mimic> elements by joint: q = multiplier q_other + offset; at most one, for an unactuated joint."""
         driven = {joint.name: any(joint.actuated) for joint in self.carried.values()}
         found: dict[str, str] = {}
         for each in self.mechanism.couplings:
             own, *rest = sorted(each.coefficients.items(), key=lambda term: driven.get(term[0], True))
             if len(rest) != 1 or own[0] in found or driven.get(own[0], True) or rest[0][0] not in driven:
                 self.notes.append(
-                    f"coupling {each.name!r} is not written: a joint of URDF that has no motor mimics one"
+                    f"coupling {each.name!r} is not written: in URDF an unactuated joint mimics one other"
                 )
                 continue
             other, factor, offset = rest[0][0], -rest[0][1] / own[1], each.offset / own[1]
@@ -136,10 +136,10 @@ class _Writer:
     def _why_not(self, body: Body) -> str:
         others = [j for j in self.mechanism.joints if body in (j.a.body, j.b.body) and j.type.name not in IN_TREE]
         if not others:
-            return f"body {body.name!r} does not hang on the ground by joints that URDF has ({', '.join(IN_TREE)})"
+            return f"body {body.name!r} is not connected to the ground by joints that URDF has ({', '.join(IN_TREE)})"
         which = ", ".join(f"{joint.name} ({joint.type.name})" for joint in others)
         return (
-            f"body {body.name!r} hangs on {which}, and a tree of URDF has only joints that are {', '.join(IN_TREE)}; "
+            f"body {body.name!r} is carried by {which}, but URDF trees only have joints that are {', '.join(IN_TREE)}; "
             "save it as YAML"
         )
 
@@ -176,7 +176,9 @@ class _Writer:
         carrier = joint.a if forward else joint.b
         name = joint.type.name
         if not forward and name in ("planar", "free"):
-            raise MechanismError(f"joint {joint.name!r} is {name} and is written from {child.name!r}; swap its markers")
+            raise MechanismError(
+                f"joint {joint.name!r} is {name} and would be written from {child.name!r}; swap its markers"
+            )
         limit = joint.limits[0] if len(joint.limits) == 1 else None
         kind = {"free": "floating", "revolute": "revolute" if limit else "continuous"}.get(name, name)
         place = self.frames[carrier.body].inverse().then(marker_pose(carrier, self.values))
@@ -186,7 +188,7 @@ class _Writer:
             f"    {_origin(place)}",
         ]
         if joint.axes:
-            # Seen from b the joint turns a the other way, about the same line.
+            # Seen from b, the joint turns a the other way about the same line.
             lines.append(f"    <axis {_xyz(joint.axes[0] if forward else -joint.axes[0])}/>")
         if name in ("revolute", "prismatic"):
             low, high = limit or (-inf, inf)
@@ -207,7 +209,7 @@ class _Writer:
         kind = joint.type.name
         if kind not in IN_LOOP:
             self.notes.append(
-                f"joint {joint.name!r} closes a loop and is {kind}, which holds nothing: it is not written"
+                f"joint {joint.name!r} closes a loop but is {kind}, so it constrains nothing and is not written"
             )
             return []
         if needs_coordinate(joint):
@@ -221,7 +223,7 @@ class _Writer:
 
 
 def _shapes(part: Part) -> Iterator[tuple[str, Pose]]:
-    """The primitives of URDF that look like a solid, and where they are on it."""
+    """URDF primitives that draw a solid, and their poses on it."""
     solid = part.solid
     if isinstance(solid, Box):
         yield f'<box size="{numbers(solid.size)}"/>', HERE
@@ -237,7 +239,7 @@ def _shapes(part: Part) -> Iterator[tuple[str, Pose]]:
 
 
 def _limit(x: float) -> str:
-    """Readers of URDF want finite numbers; beyond LIMITLESS they are read as none."""
+    """URDF readers want finite numbers; from LIMITLESS on they mean no limit."""
     return number(np.sign(x) * LIMITLESS if isinf(x) else x)
 
 

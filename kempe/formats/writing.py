@@ -1,4 +1,4 @@
-"""What all writers of files need: the tree in which bodies hang, what bodies weigh, numbers with all their digits."""
+"""Writing helpers: the tree of bodies, mass properties, and numbers with all their digits."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from kempe.mechanism.joint import Joint
     from kempe.mechanism.mechanism import Mechanism
 
-ALONG_X = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z is the x of what it is seen from
+ALONG_X = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z is the x of the base
 
 
 def hanging(mechanism: "Mechanism", joints: Iterable["Joint"]) -> dict[Body, "Joint"]:
-    """Which joint carries each body in a tree from the ground outwards, the first of the joints first.
+    """The joint that carries each body in a spanning tree from the ground outwards, built from the joints in order.
 
-    A joint that comes when its bodies hang together already is not in the tree, and a body that none connects with the
-    ground is not there.
+    Joints between bodies that are already connected are not in the tree; neither are bodies not connected to the
+    ground.
     """
     group = {body: body for body in (mechanism.ground, *mechanism.bodies)}
 
@@ -50,7 +50,7 @@ def hanging(mechanism: "Mechanism", joints: Iterable["Joint"]) -> dict[Body, "Jo
 
 
 def needs_coordinate(joint: "Joint") -> bool:
-    """Whether something acts along its freedoms, or bounds them."""
+    """Whether anything acts along its freedoms or limits them."""
     said = (*joint.actuated, *joint.damping, *joint.stiffness, *joint.armature, *(x is not None for x in joint.limits))
     return any(said)
 
@@ -58,7 +58,7 @@ def needs_coordinate(joint: "Joint") -> bool:
 def mass_properties(body: Body, values: Values) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass [kg], centre of mass and the tensor about it [kg m^2], in the body's axes.
 
-    Worked out about centres of mass throughout: a tensor about the body's origin, m c^2 larger, would lose digits.
+    Computed about centres of mass throughout: a tensor about the body's origin, m c^2 larger, would lose digits.
     """
     lumps = [lump for part in body.parts if (lump := _lump(part, values))[0] or lump[2].any()]
     if len(lumps) == 1:
@@ -86,34 +86,34 @@ def _lump(part: Part, values: Values) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def values_of(mechanism: "Mechanism") -> Values:
-    """Its parameters by their paths, to which places may refer."""
+    """Its parameters by path, which positions may refer to."""
     known = mechanism.parameters
 
     def value(path: str) -> float:
         if path not in known:
-            words = f"a place refers to {short(path)}, which is no parameter of it; give a number, or such a path"
-            raise MechanismError(f"{mechanism.name!r} is not written: {words}")
+            words = f"a position refers to {short(path)}, which is not one of its parameters; give a number or a path"
+            raise MechanismError(f"{mechanism.name!r} cannot be saved: {words}")
         return known[path]
 
     return value
 
 
 def part_pose(part: Part, values: Values) -> Pose:
-    """Where a solid is on its body."""
+    """The pose of a solid on its body."""
     rotation = np.eye(3) if part.rotation is None else np.asarray(part.rotation, dtype=float)
     return Pose(rotation, np.array(resolved(part.position, values), dtype=float))
 
 
 def marker_pose(marker: Marker, values: Values) -> Pose:
-    """Where a marker is on its body."""
+    """The pose of a marker on its body."""
     return Pose(np.asarray(marker.rotation, dtype=float), np.array(marker.origin(values), dtype=float))
 
 
 def number(x) -> str:
-    """With all its digits; negative zero is zero."""
+    """A number with all its digits; negative zero becomes zero."""
     return repr(float(x) + 0.0)
 
 
 def numbers(values) -> str:
-    """With spaces between them."""
+    """Numbers separated by spaces."""
     return " ".join(map(number, values))

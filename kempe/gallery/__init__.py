@@ -1,1 +1,1 @@
-"""The papers' mechanisms and a few others, ready to run, and the papers' studies."""
+"""Gallery: mechanisms of the papers and a few others, ready to run, and the studies that reproduce the papers."""

@@ -1,4 +1,4 @@
-"""Closed mechanisms that others publish numbers for: Andrews' squeezer and a row of four-bars."""
+"""Benchmarks: closed mechanisms with published results: Andrews' squeezer and a row of four-bars."""
 
 from math import pi
 
@@ -12,7 +12,7 @@ from kempe.results.trajectory import Trajectory
 
 # ---- Andrews' squeezer -----------------------------------------------------------------------------------
 
-# The published start, at rest. Each angle is the coordinate of the hinge of that name.
+# The published initial state, at rest. Each angle is the coordinate of the hinge of that name.
 SQUEEZER_START = {
     "beta": -0.0617138900142764496,
     "Theta": 0.0,
@@ -29,12 +29,12 @@ def andrews_squeezer() -> Mechanism:
     """The seven-body mechanism of the Test Set for Initial Value Problems: bodies K1 to K7, no gravity.
 
     All but K1, K5 and K7 meet in point F. The frame of a body is turned by beta (K1), beta + Theta (K2), gamma (K3),
-    Phi + delta (K4), delta (K5), Omega + epsilon (K6), epsilon (K7); K2 points backwards in its own.
+    Phi + delta (K4), delta (K5), Omega + epsilon (K6), epsilon (K7); K2 points backwards in its frame.
     """
     m = Mechanism("andrews-squeezer", gravity=(0.0, 0.0, 0.0))
 
     def body(number: int, mass: float, com: tuple[float, float], inertia: float) -> Body:
-        # Only the moment about z is published, and only that one matters.
+        # Only the moment about z is published, and only this one matters.
         return m.body(f"K{number}", mass, (*com, 0.0)).add("spin", Hub(inertia), at=(*com, 0.0))
 
     one = body(1, 0.04325, (0.00092, 0.0), 2.194e-6)
@@ -61,7 +61,7 @@ def andrews_squeezer() -> Mechanism:
 
 
 def squeezer_state(model: Model, angles, rates=(0.0,) * 7) -> State:
-    """The closed state nearest to the seven published angles, in their order (beta to epsilon), and to their rates."""
+    """The closed state nearest to the seven published angles and rates, in their order (beta to epsilon)."""
     names = tuple(SQUEEZER_START)
     near = dict(zip(names, map(float, angles), strict=True))
     return model.assemble({"beta": near["beta"]}, near=near, rates={"beta": float(rates[0])})
@@ -74,12 +74,12 @@ def squeezer_angles(state: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def squeezer_start(model: Model) -> State:
-    """The published start."""
+    """The published initial state."""
     return squeezer_state(model, SQUEEZER_START.values())
 
 
 def squeeze(model: Model, duration: float, **options) -> Trajectory:
-    """The published run: from rest, under a constant torque; the drive turns faster and faster."""
+    """The published run: from rest under a constant torque, with an accelerating drive."""
     options = {"tolerance": 1e-10, "output": 1e-4, **options}
     return model.simulate(squeezer_start(model), duration, torque={"beta": SQUEEZER_TORQUE}, **options)
 
@@ -88,9 +88,9 @@ def squeeze(model: Model, duration: float, **options) -> Trajectory:
 
 
 def n_four_bar(count: int = 2) -> Mechanism:
-    """Four-bars side by side: count + 1 uprights and count couplers, all thin rods of 1 m and 1 kg.
+    """Four-bars in a row: count + 1 uprights and count couplers, all thin rods of 1 m and 1 kg.
 
-    Freedom 1, and count + 1 for an instant whenever all bars lie in one line.
+    One freedom, but count + 1 at instants when all bars are in line.
     """
     m = Mechanism("n-four-bar", gravity=(0.0, -9.81, 0.0))
     uprights = [m.rod(f"upright{k}", length=1.0, mass=1.0) for k in range(count + 1)]
@@ -104,17 +104,17 @@ def n_four_bar(count: int = 2) -> Mechanism:
 
 
 def parallel_bars(model: Model, angle: float, rate: float = 0.0) -> State:
-    """All uprights at one angle, as parallelograms."""
+    """All uprights at the same angle, as parallelograms."""
     names = [joint.name for joint in model.mechanism.joints]
     near = {name: -angle if name.startswith("left") else angle for name in names}
     return model.assemble({"foot0": angle}, near=near, rates={"foot0": rate})
 
 
 def upright_bars(model: Model) -> State:
-    """The published start: uprights upright, their tops at 1 m/s."""
+    """The published initial state: vertical uprights, their tops at 1 m/s."""
     return parallel_bars(model, pi / 2, rate=1.0)
 
 
 def tumble(model: Model, duration: float, **options) -> Trajectory:
-    """Free fall, over and over; twice a turn all bars lie in one line, and the run goes through."""
+    """Tumbles freely; twice per turn all bars are in line, and the run continues through this pose."""
     return model.simulate(upright_bars(model), duration, **{"singular": "cross", **options})

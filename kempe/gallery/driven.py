@@ -1,4 +1,4 @@
-"""Driven: the default runs of closed mechanisms that follow a motion, with the efforts it takes."""
+"""Driven: default runs of closed mechanisms that follow a motion, with the required efforts."""
 
 from kempe.control.motion import Motion
 from kempe.errors import StateError
@@ -8,7 +8,7 @@ from kempe.results.trajectory import Trajectory
 
 
 def driven(model: Model, motion: Motion, start: State, output=0.01, **options) -> Trajectory:
-    """Inverse dynamics along a motion: nothing is integrated, so options of integrators are refused."""
+    """Inverse dynamics along a motion; nothing is integrated, so integrator options are refused."""
     if options:
         raise StateError(
             f"{', '.join(options)}: the gallery's run of {model.mechanism.name!r} follows a motion, and nothing is "

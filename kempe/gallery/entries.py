@@ -21,9 +21,9 @@ class Run(Protocol):
 class Entry:
     """A mechanism of the gallery.
 
-    run: its default run, `duration` seconds of it; story: what happens in it. checked: what the tests hold it against.
+    run: its default run of `duration` seconds; story: what happens in it. checked: what the tests compare it with.
     points: markers whose paths are drawn.
-    start: where that run begins, for closed mechanisms whose run has to be integrated to know more.
+    start: the initial state of that run, for closed mechanisms whose run is integrated.
     """
 
     name: str

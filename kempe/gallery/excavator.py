@@ -1,4 +1,4 @@
-"""An excavator after Figure 1 of paper 2: boom, stick and bucket, three cylinders, four loops, three freedoms."""
+"""Excavator: after Figure 1 of paper 2, with boom, stick and bucket, three cylinders, four loops, three freedoms."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ LENGTHS = ("boom cylinder", "stick cylinder", "bucket cylinder")
 
 
 def excavator() -> Mechanism:
-    """The text gives no sizes: these are of a machine of about 20 t."""
+    """The text gives no sizes; these are typical of a 20 t machine."""
     m = Mechanism("excavator", gravity=(0, -9.81, 0))
     boom = m.rod("boom", length=5.6, mass=1500.0, radius=0.18)
     stick = m.rod("stick", length=2.9, mass=800.0, radius=0.14)

@@ -1,9 +1,9 @@
-"""A figure of 16 freedoms, built from a table of the human body: a torso, and limbs of two parts each.
+"""Figure: a human body of 16 freedoms from published data, with a torso and limbs of two parts each.
 
 Masses, lengths, centres of mass and radii of gyration are those of P. de Leva, Adjustments to Zatsiorsky-Seluyanov's
 segment inertia parameters, Journal of Biomechanics 29 (1996) 1223-1230, Table 4, males: 73 kg, 1.741 m. Standing, x is
-forward, y to the left and z up; limbs hang down from their own origins. Where shoulders and hips lie and how far heels
-stick out is not in that table, and ours; so are the limits of joints.
+forward, y to the left and z up; limbs hang down from their own origins. The positions of shoulders, hips and heels, and
+the limits of joints, are not in that table, and ours.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,9 @@ MASS, STATURE = 73.0, 1.741  # kg, m
 
 @dataclass(frozen=True)
 class Segment:
-    """A row of the table: mass as a part of the body's, length [m], and as parts of that length the centre of mass from
-    the upper end (of a foot, from the heel) and radii of gyration about the axes forward, to the left and along it."""
+    """A row of the table: mass as a fraction of the body's, length [m], and as fractions of that length the centre of
+    mass from the upper end (of a foot, from the heel) and radii of gyration about the axes forward, to the left and
+    along it."""
 
     mass: float
     length: float
@@ -28,7 +29,7 @@ class Segment:
     radii: tuple[float, float, float]
 
     def lump(self, along: str = "z") -> Lump:
-        """Its mass about its centre; a foot lies along x, with its first radius about the axis that points up."""
+        """Its inertia about its centre of mass; a foot lies along x, with its first radius about the upward axis."""
         moments = MASS * self.mass * (np.array(self.radii) * self.length) ** 2
         xx, yy, zz = moments if along == "z" else moments[::-1]
         return Lump(MASS * self.mass, tensor=(float(xx), float(yy), float(zz), 0.0, 0.0, 0.0))
@@ -46,7 +47,7 @@ TABLE = {  # from vertex to cervicale, to mid-hip; joint to joint; to the knuckl
 }
 SOLE = STATURE - sum(TABLE[name].length for name in ("head", "trunk", "thigh", "shank"))  # m below the ankle
 PALM = -TABLE["forearm"].length - TABLE["hand"].length * TABLE["hand"].center  # m along the forearm: the hand's middle
-SHOULDER, HIP = (0.17, 0.05), 0.085  # m to the side of the middle, and below the cervicale
+SHOULDER, HIP = (0.17, 0.05), 0.085  # m sideways from the middle, and below the cervicale
 HEEL = 0.05  # m behind the ankle
 SIDES = {"left": 1.0, "right": -1.0}  # along y
 
@@ -61,11 +62,11 @@ LIMBS = {"shoulder": ("upper arm", "forearm", "elbow"), "hip": ("thigh", "shank"
 
 
 def figure(m: Mechanism) -> tuple[Body, dict[str, Body]]:
-    """Puts a figure into a mechanism: its torso, which has the head on it, and its forearms by side, with a marker
-    `palm` each.
+    """Adds a figure to a mechanism; returns its torso (with the head) and its forearms by side, with a marker `palm`
+    each.
 
-    Shoulders and hips turn about the axis to the side (flexion), then about the one forward (abduction); elbows and
-    knees about the limb above (twist), then bend. Hands and feet are part of forearms and shanks.
+    Shoulders and hips turn about the sideways axis (flexion), then the forward axis (abduction); elbows and knees twist
+    about the limb above, then bend. Hands and feet are part of forearms and shanks.
     """
     trunk, head = TABLE["trunk"], TABLE["head"]
     torso = m.solid("torso")
@@ -89,7 +90,7 @@ def figure(m: Mechanism) -> tuple[Body, dict[str, Body]]:
 
 
 def _limb(m: Mechanism, side: str, name: str) -> Body:
-    """A part of a limb, its upper joint at the origin; forearms end in a hand, shanks in a foot."""
+    """A part of a limb, with its upper joint at the origin; forearms include a hand, shanks a foot."""
     row = TABLE[name]
     limb = m.solid(f"{side} {name}")
     limb.add("part", row.lump(), (0.0, 0.0, -row.length * row.center))
@@ -103,7 +104,7 @@ def _limb(m: Mechanism, side: str, name: str) -> Body:
 
 
 def palm_of(side: str, shoulder: tuple[float, float], elbow: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Axes and place of a palm as the torso has them, with shoulder and elbow at these angles [deg]."""
+    """Axes and position of a palm in the torso's frame, with shoulder and elbow at these angles [deg]."""
     sign = SIDES[side]
     upper = _turn((0, -1, 0), shoulder[0]) @ _turn((sign, 0, 0), shoulder[1])
     lower = upper @ _turn((0, 0, sign), elbow[0]) @ _turn((0, -1, 0), elbow[1])

@@ -1,4 +1,4 @@
-"""Plane linkages whose cranks turn fully: six-bars, two legs, a carpet scraper, the four-bar of paper 5."""
+"""Linkages: planar linkages with full crank rotation: six-bars, two legs, a carpet scraper, paper 5's four-bar."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Near = Mapping[str, float]
 
 
 def _turn(model: Model, duration: float, first: float, near: Near, **options) -> Trajectory:
-    """One turn of hinge `crank`, with its ends at rest."""
+    """One turn of hinge `crank`, from rest to rest."""
     start = model.assemble({"crank": first}, near=near)
     return driven(model, motions.cycloidal({"crank": (first, first + 2 * pi)}, duration), start, **options)
 
@@ -37,7 +37,7 @@ def wang_four_bar() -> Mechanism:
 
 
 def turn_wang(model: Model, duration: float, **options) -> Trajectory:
-    """From the paper's start: theta = pi/2, alpha = 0.353281, phi = 1.26486, all from the horizontal."""
+    """One turn from the paper's start: theta = pi/2, alpha = 0.353281, phi = 1.26486, all from the horizontal."""
     return _turn(model, duration, pi / 2, {"A": 0.353281 - pi / 2, "rocker": 1.26486}, **options)
 
 
@@ -45,7 +45,7 @@ def turn_wang(model: Model, duration: float, **options) -> Trajectory:
 
 
 def watt() -> Mechanism:
-    """Watt's first six-bar: a four-bar whose coupler and rocker, both with three pins, carry two bars more."""
+    """Watt's first six-bar: a four-bar with ternary coupler and rocker that carry two more bars."""
     m = Mechanism("watt", gravity=DOWN)
     crank = m.rod("crank bar", length=0.3, mass=0.6)
     coupler = m.plate("coupler", [(0, 0), (1.0, 0.0), (1.3, 0.5)], mass=1.5)
@@ -67,7 +67,7 @@ def turn_watt(model: Model, duration: float, **options) -> Trajectory:
 
 
 def stephenson() -> Mechanism:
-    """Stephenson's third six-bar: a four-bar whose coupler moves, by a third pin, a bar and a second rocker."""
+    """Stephenson's third six-bar: a four-bar whose ternary coupler drives a bar and a second rocker."""
     m = Mechanism("stephenson", gravity=DOWN)
     crank, rocker = m.rod("crank bar", length=0.3, mass=0.6), m.rod("rocker", length=0.8, mass=1.6)
     coupler = m.plate("coupler", [(0, 0), (0.9, 0.0), (0.45, 0.5)], mass=1.5)
@@ -92,10 +92,10 @@ def turn_stephenson(model: Model, duration: float, **options) -> Trajectory:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a Hoeken linkage that moves a pantograph.
+    """The sizes of a Hoeken linkage that drives a pantograph.
 
-    bars, masses: of links 1 to 7. Link 3 is the coupler, hinged to the rocker in its middle. The pantograph is a
-    parallelogram on links 4 and 6: `fifth` is where link 5 begins on link 4, `seventh` where link 7 begins on link 6.
+    bars, masses: of links 1 to 7. Link 3 is the coupler, hinged to the rocker at its middle. The pantograph is a
+    parallelogram on links 4 and 6: `fifth` is the start of link 5 on link 4, `seventh` that of link 7 on link 6.
     second, fourth: the pivots of links 2 and 4; that of the crank is the origin.
     """
 
@@ -115,8 +115,8 @@ LEG = Sizes(
     second=(0.05, 0.0),
     fourth=(0.07, -0.03),
 )
-# Links 5 and 7 are equally long, so a parallelogram has sides of 0.239 m; then the pantograph's own condition,
-# that pivot, pin and tip stay in line, puts link 5 at 0.3346 - 0.239 m, and both its arms enlarge by 3.5.
+# Links 5 and 7 have the same length, so the parallelogram has sides of 0.239 m. The condition of a pantograph, that
+# pivot, pin and tip stay in line, puts link 5 at 0.3346 - 0.239 m, and the magnification is 3.5.
 SCRAPER = Sizes(
     bars=(0.038, 0.1152, 0.2304, 0.3346, 0.239, 0.8365, 0.239),
     masses=(1.5, 3.0, 5.0, 4.2, 3.0, 10.5, 3.0),
@@ -128,7 +128,7 @@ SCRAPER = Sizes(
 
 
 def _pantograph(name: str, sizes: Sizes) -> Mechanism:
-    """Seven links; the coupler's end and links 5 and 7 meet in one pin, which the tip of link 6 follows, enlarged."""
+    """Seven links; the coupler's end and links 5 and 7 meet in one pin, whose path the tip of link 6 magnifies."""
     m = Mechanism(name, gravity=DOWN)
     links = [m.rod(f"link{k + 1}", *bar) for k, bar in enumerate(zip(sizes.bars, sizes.masses, strict=True))]
     one, two, three, four, five, six, seven = links
@@ -146,7 +146,7 @@ def _pantograph(name: str, sizes: Sizes) -> Mechanism:
 
 
 def leg() -> Mechanism:
-    """ReDySim's leg of a walking robot: Hoeken's linkage (1 : 2 : 2.5 : 2.5), a pantograph that enlarges fourfold."""
+    """ReDySim's leg of a walking robot: Hoeken's linkage (1 : 2 : 2.5 : 2.5) and a pantograph of magnification four."""
     return _pantograph("leg", LEG)
 
 
@@ -158,12 +158,12 @@ def step(model: Model, duration: float, **options) -> Trajectory:
 
 def carpet_scraper() -> Mechanism:
     """Paper 2, Table 1: lengths and masses of seven links. a39, a46, a56 follow from the lengths; the rocker's pivot is
-    from ReDySim; the pivot of link 4 is ours, chosen so that the crank turns fully."""
+    from ReDySim; the pivot of link 4 is ours, chosen for full crank rotation."""
     return _pantograph("carpet-scraper", SCRAPER)
 
 
 def scrape(model: Model, duration: float, **options) -> Trajectory:
-    """One turn of the crank: a long stroke, almost straight, and an arc back under it."""
+    """One turn of the crank: a long, almost straight stroke, and a return arc below it."""
     near = {"rocker": 4.487, "middle": 0.451, "arm": -0.335, "J5": -1.865, "J6": -1.865, "J7": -1.276}
     return _turn(model, duration, 0.0, near, **options)
 
@@ -172,9 +172,9 @@ def scrape(model: Model, duration: float, **options) -> Trajectory:
 
 
 def jansen() -> Mechanism:
-    """Jansen's thirteen numbers, in millimetres: two four-bars on one crank, a triangle above and one with the foot.
+    """Jansen's thirteen numbers, in millimetres: two four-bars on one crank, an upper triangle and one with the foot.
 
-    Bars weigh 1 kg/m, ours; triangles weigh what their three sides would.
+    Bars have 1 kg/m (ours); triangles have the mass of their three sides.
     """
     a, b, c, d, e, f, g, h, i, j, k, l, pin = (  # noqa: E741
         n / 1000 for n in (38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49.0, 50.0, 61.9, 7.8, 15.0)
@@ -184,7 +184,7 @@ def jansen() -> Mechanism:
         m.rod(name, length, mass=length)
         for name, length in (("crank bar", pin), ("upper", j), ("lower", k), ("hanger", c), ("link", f))
     )
-    # Triangles lie along x from the pivot and from the knee; the third corner is to the left of that side.
+    # Triangles lie along x from the pivot and the knee; the third corner is to the left of that side.
     hip_corner, foot_corner = _corner(b, d, e), _corner(g, i, h)
     hip = m.plate("hip", [(0, 0), (b, 0), hip_corner], mass=b + d + e)
     foot = m.plate("foot", [(0, 0), (g, 0), foot_corner], mass=g + h + i)
@@ -203,12 +203,12 @@ def jansen() -> Mechanism:
 
 
 def _corner(along: float, near: float, far: float) -> tuple[float, float]:
-    """The third corner of a triangle whose first side lies along x, left of it, by its distances from both ends."""
+    """The third corner of a triangle whose first side lies along x, left of it, from its distances to both ends."""
     x = (along**2 + near**2 - far**2) / (2 * along)
     return x, (near**2 - x**2) ** 0.5
 
 
 def walk(model: Model, duration: float, **options) -> Trajectory:
-    """One turn of the crank: the foot goes along the ground and is lifted back."""
+    """One turn of the crank: the foot moves along the ground and is lifted back."""
     near = {"upper pin": 2.5, "lower pin": -2.3, "pivot": 1.2, "second pivot": -1.3, "ankle": -2.35, "link top": -2.4}
     return _turn(model, duration, 0.0, near, **options)

@@ -1,4 +1,4 @@
-"""Closed mechanisms with their default runs: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard, Sarrus."""
+"""Loops: closed mechanisms with default runs: four-bar, slider-crank, 3-RRR, Stewart platform, Bricard, Sarrus."""
 
 from math import pi
 
@@ -33,7 +33,7 @@ def four_bar() -> Mechanism:
 
 
 def turn_crank(model: Model, duration: float, **options) -> Trajectory:
-    """One turn, with its ends at rest."""
+    """One turn of the crank, from rest to rest."""
     start = model.assemble({"A": pi / 2}, near={"D": 70 * pi / 180})
     return driven(model, motions.cycloidal({"A": (pi / 2, 5 * pi / 2)}, duration), start, **options)
 
@@ -57,7 +57,7 @@ def turn_engine(model: Model, duration: float, **options) -> Trajectory:
 
 
 def three_rrr() -> Mechanism:
-    """Paper 2, with ReDySim's numbers for what the text leaves out: base 1.0 m, legs of 0.4 m (3 kg) and 0.6 m (4 kg),
+    """Paper 2, with ReDySim's numbers where the text has none: base 1.0 m, legs of 0.4 m (3 kg) and 0.6 m (4 kg),
     a triangular platform of 0.4 m (8 kg)."""
     m = Mechanism("3-rrr", gravity=DOWN)
     around = [(cos(a), sin(a)) for a in np.deg2rad([210.0, 330.0, 90.0])]
@@ -72,7 +72,7 @@ def three_rrr() -> Mechanism:
 
 
 def sway(model: Model, duration: float, **options) -> Trajectory:
-    """All three motors swing by 0.2 rad, a third of a period apart."""
+    """All three motors oscillate by 0.2 rad, a third of a period apart."""
     near = {"A1": 1.0, "A2": 2.5, "A3": 4.5, "B1": -1.5, "B2": -1.5, "B3": -1.5}
     start = model.assemble({}, near=near)
     swings = [
@@ -100,7 +100,7 @@ def stewart() -> Mechanism:
 
 
 def heave(model: Model, duration: float, **options) -> Trajectory:
-    """The legs swing in pairs, by 0.05 m: the platform heaves and tilts."""
+    """The legs oscillate in pairs by 0.05 m: the platform heaves and tilts."""
     start = model.assemble({f"P{k}": -0.2 for k in range(1, 7)})
     legs = None
     for k in range(1, 7):
@@ -115,7 +115,7 @@ def heave(model: Model, duration: float, **options) -> Trajectory:
 
 
 def bricard() -> Mechanism:
-    """The rectangular Bricard linkage of the multibody benchmarks: six hinges that should not move, and do."""
+    """The rectangular Bricard linkage of the multibody benchmarks: six hinges that move, although by counting not."""
     corners = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
     axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
     m = Mechanism("bricard", gravity=DOWN)
@@ -132,14 +132,14 @@ def bricard() -> Mechanism:
 
 
 def _along(direction: np.ndarray) -> np.ndarray:
-    """Axes of a rod that lies along a direction, as columns."""
+    """Axes of a rod along a direction, as columns."""
     x = direction / norm(direction)
     y = np.roll(x, 1)
     return np.column_stack([x, y, np.cross(x, y)])
 
 
 def along_a_cube(model: Model) -> State:
-    """The published start: bars along the edges of a cube."""
+    """The published initial state: bars along the edges of a cube."""
     return model.assemble({"J1": 0.0})
 
 
@@ -149,7 +149,7 @@ def fold(model: Model, duration: float, **options) -> Trajectory:
 
 
 def sarrus() -> Mechanism:
-    """Two pairs of plates on hinges at right angles to each other: the table goes straight up and down."""
+    """Two pairs of hinged plates at right angles to each other: the table moves straight up and down."""
     m = Mechanism("sarrus")
     table = m.box("table", (0.4, 0.4, 0.02), 2.0)
     for name, axis, at, size in (
@@ -164,7 +164,7 @@ def sarrus() -> Mechanism:
 
 
 def raise_table(model: Model, duration: float, **options) -> Trajectory:
-    """The first foot turns from 50 degrees to 5 and back, the knees outside: the table goes up and down."""
+    """The first foot turns from 50 degrees to 5 and back, knees outward: the table goes up and down."""
     low, high = 50 * pi / 180, 5 * pi / 180
     near = {"foot x": low, "knee x": -2.1, "head x": 1.2, "foot y": -low, "knee y": 2.1, "head y": -1.2}
     start = model.assemble({"foot x": low}, near=near)
@@ -204,7 +204,7 @@ def draw(model: Model, duration: float, **options) -> Trajectory:
 
 
 def scissor_lift() -> Mechanism:
-    """Two crossed bars: one end of each is hinged, the other slides; the lower slider is driven."""
+    """Two crossed bars: one end of each is hinged, the other slides; the lower slider is actuated."""
     m = Mechanism("scissor-lift", gravity=DOWN)
     one, two = m.rod("one", length=1.0, mass=2.0, radius=0.02), m.rod("two", length=1.0, mass=2.0, radius=0.02)
     deck = m.box("deck", (1.1, 0.05, 0.3), 5.0)
@@ -220,7 +220,7 @@ def scissor_lift() -> Mechanism:
 
 
 def lift(model: Model, duration: float, **options) -> Trajectory:
-    """The shoe is drawn in and let out again."""
+    """The shoe moves in and out again."""
     start = model.assemble({"floor": 0.95}, near={"foot": 0.32, "cross": 2.5, "deck pin": -2.82, "slide pin": -0.32})
     there, back = (motions.cycloidal({"floor": ends}, duration / 2) for ends in ((0.95, 0.5), (0.5, 0.95)))
     return driven(model, there.then(back), start, **options)

@@ -1,4 +1,4 @@
-"""Parallel robots of space: the Gough-Stewart platform of paper 5, a Delta robot, and a 3-RUU."""
+"""Parallel robots: the Gough-Stewart platform of paper 5, a Delta robot, and a 3-RUU."""
 
 import numpy as np
 
@@ -18,16 +18,17 @@ X, Y, Z = np.eye(3)
 LEGS = range(1, 7)
 FEET = np.array([(-2.12, 1.374), (-2.38, 1.224), (-2.38, -1.224), (-2.12, -1.374), (0.0, -0.15), (0.0, 0.15)])
 HEADS = np.array([(0.17, 0.595), (-0.6, 0.15), (-0.6, -0.15), (0.17, -0.595), (0.43, -0.445), (0.43, 0.445)])
-BELOW = -0.4  # the heads lie below the platform's own origin
-# The start of the paper's run: place of the platform, and its angle theta about y.
+BELOW = -0.4  # the heads lie below the platform's origin
+# The start of the paper's run: position of the platform, and its angle theta about y.
 GOUGH_START = (-1.5, 0.1, 1.5), 0.1
 
 
 def gough_stewart() -> Mechanism:
     """Paper 5, section 3.2.3: universal joints below, balls above; the coordinate of joint `leg1` is that leg's length.
 
-    Lower and upper parts are alike: 0.1 kg, 0.5 m from their ends, and the moments of inertia the paper gives for upper
-    ones. Its bounds on lengths (0.5 and 4.5 m) are left out: its own run passes them. g = 9.8 as in section 3.1.
+    Lower and upper parts are identical: 0.1 kg, 0.5 m from their ends, with the moments of inertia given for upper
+    ones. The bounds on lengths (0.5 and 4.5 m) are left out, since the paper's run exceeds them. g = 9.8 as in section
+    3.1.
     """
     m = Mechanism("gough-stewart", gravity=(0.0, 0.0, -9.8))
     platform = m.body("platform", 1.5, inertia=(0.08, 0.08, 0.08))
@@ -43,7 +44,7 @@ def gough_stewart() -> Mechanism:
 
 
 def gough_stewart_at(model: Model, place, tilt: float) -> State:
-    """The state with the platform's origin at a place, turned about y by `tilt`: eqs. 22 and 23 with phi = psi = 0."""
+    """The state with the platform's origin at `place`, rotated about y by `tilt`: eqs. 22 and 23 with phi = psi = 0."""
     turn = exponential(tilt * Y)
     lengths, near = {}, {}
     for k, foot, head in zip(LEGS, FEET, HEADS, strict=True):
@@ -56,7 +57,7 @@ def gough_stewart_at(model: Model, place, tilt: float) -> State:
 
 
 def tilt_and_rise(model: Model, duration: float, **options) -> Trajectory:
-    """From the paper's start to above the middle of the feet, level, then down, and back to the start."""
+    """From the paper's start up to a level pose, then down, and back to the start."""
     ways = (GOUGH_START, ((-1.5, 0.0, 1.9), 0.0), ((-1.3, -0.1, 1.5), -0.1), GOUGH_START)
     states = [gough_stewart_at(model, *pose) for pose in ways]
     points = {f"leg{k}": [state[f"leg{k}"] for state in states] for k in LEGS}
@@ -66,15 +67,15 @@ def tilt_and_rise(model: Model, duration: float, **options) -> Trajectory:
 
 # ---- Delta -----------------------------------------------------------------------------------------------
 
-BASE, HAND = 0.2, 0.1  # radii of the motors' hinges and of the hand's balls
-ARM, FOREARM, APART = 0.3, 0.7, 0.14  # lengths; the two rods of a forearm are this far apart
+BASE, HAND = 0.2, 0.1  # radii of the motor hinges and of the hand's balls
+ARM, FOREARM, APART = 0.3, 0.7, 0.14  # lengths, and the distance between the two rods of a forearm
 
 
 def delta() -> Mechanism:
-    """Clavel's Delta robot: three motors turn arms; two parallel rods from each keep the hand from turning.
+    """Clavel's Delta robot: three motors turn arms; two parallel rods on each keep the hand from rotating.
 
-    Rods hang by universal joints on the arms and balls on the hand: three freedoms and no others. Balls at both ends
-    would let each rod spin besides. Sizes are ours.
+    Rods have universal joints on the arms and balls on the hand, which leaves exactly three freedoms. With balls at
+    both ends each rod could also spin. Sizes are ours.
     """
     m = Mechanism("delta")
     hand = m.cylinder("hand", length=0.02, radius=HAND, mass=0.5)
@@ -97,12 +98,12 @@ def _third(k: int) -> np.ndarray:
 
 
 def _from_hinge(k: int, place) -> np.ndarray:
-    """From the hinge of arm k to the middle of its two balls, in axes turned with k, the hand's middle at a place."""
+    """From the hinge of arm k to the middle of its two balls, in axes rotated with k, hand centre at `place`."""
     return to_matrix(_third(k)).T @ np.asarray(place, dtype=float) + (HAND - BASE, 0.0, 0.0)
 
 
 def delta_angles(place) -> np.ndarray:
-    """The motors' angles with the middle of the hand at a place, elbows outside."""
+    """The motor angles with the centre of the hand at `place`, elbows outward."""
     angles = []
     for k in range(3):
         # |(x, y, z) - elbow| = FOREARM, the elbow at ARM (cos, 0, -sin).
@@ -113,13 +114,13 @@ def delta_angles(place) -> np.ndarray:
 
 
 def _rod_angles(k: int, motor: float, place) -> tuple[float, float]:
-    """Angles of the rods of leg k at the elbow: in axes of the arm they point to (cos a cos b, sin b, -sin a cos b)."""
+    """Rod angles of leg k at the elbow; in the arm's axes rods point to (cos a cos b, sin b, -sin a cos b)."""
     x, y, z = to_matrix(exponential(motor * Y)).T @ _from_hinge(k, place) - (ARM, 0.0, 0.0)
     return float(np.arctan2(-z, x)), float(np.arcsin(y / FOREARM))
 
 
 def delta_at(model: Model, place) -> State:
-    """The state with the middle of the hand at a place."""
+    """The state with the centre of the hand at `place`."""
     motors, near = {}, {}
     for k, motor in enumerate(delta_angles(place)):
         a, b = _rod_angles(k, motor, place)
@@ -131,7 +132,7 @@ def delta_at(model: Model, place) -> State:
 
 
 def pick_and_place(model: Model, duration: float, **options) -> Trajectory:
-    """The hand goes up, across and down, and the same way back."""
+    """The hand moves up, across and down, and back the same way."""
     half = [(-0.15, 0.0, -0.7), (-0.15, 0.05, -0.6), (0.0, 0.1, -0.58), (0.15, 0.05, -0.6), (0.15, 0.0, -0.7)]
     angles = np.array([delta_angles(place) for place in (*half, *half[-2::-1])])
     points = {f"motor{k + 1}": angles[:, k].tolist() for k in range(3)}
@@ -143,8 +144,8 @@ def pick_and_place(model: Model, duration: float, **options) -> Trajectory:
 
 
 def three_ruu() -> Mechanism:
-    """The Delta robot with one rod a leg, between two universal joints: their inner axes are parallel, the outer ones
-    parallel to the motor's, so that each leg keeps the hand from turning about one axis. Sizes are the Delta
+    """The Delta robot with one rod per leg, between two universal joints: their inner axes are parallel, and the outer
+    ones are parallel to the motor's, so each leg blocks rotation of the hand about one axis. Sizes are the Delta
     robot's."""
     m = Mechanism("3-ruu")
     hand = m.cylinder("hand", length=0.02, radius=HAND, mass=0.5)
@@ -160,7 +161,7 @@ def three_ruu() -> Mechanism:
 
 
 def three_ruu_at(model: Model, place) -> State:
-    """The state with the middle of the hand at a place; its motors stand as the Delta robot's do."""
+    """The state with the centre of the hand at `place`; the motor angles are those of the Delta robot."""
     motors, near = {}, {}
     for k, motor in enumerate(delta_angles(place)):
         a, b = _rod_angles(k, motor, place)
@@ -170,7 +171,7 @@ def three_ruu_at(model: Model, place) -> State:
 
 
 def circle(model: Model, duration: float, **options) -> Trajectory:
-    """The hand goes once around a level circle, from rest to rest."""
+    """The hand goes once around a horizontal circle, from rest to rest."""
     share = np.linspace(0.0, 1.0, 25)
     turn = 2 * np.pi * share - np.sin(2 * np.pi * share)
     angles = np.array([delta_angles((0.15 * np.cos(x), 0.15 * np.sin(x), -0.65)) for x in turn])

@@ -1,4 +1,4 @@
-"""The PUMA of Mohan and Saha (2007): Table 2, and the forced simulation of section 4.2."""
+"""PUMA: the arm of Mohan and Saha (2007), Table 2, and the forced simulation of section 4.2."""
 
 from functools import cache
 from math import pi
@@ -15,8 +15,8 @@ JOINTS = tuple(f"joint{k}" for k in range(1, 7))
 
 
 def puma() -> Mechanism:
-    """Table 2: Denavit-Hartenberg parameters, masses of slender links, hub inertias. Gravity is along -Z1, of 9.81
-    m/s^2 (the paper gives neither)."""
+    """Table 2: Denavit-Hartenberg parameters, masses of slender links, hub inertias. Gravity is 9.81 m/s^2 along -Z1
+    (the paper gives neither)."""
     return Mechanism.from_dh(
         "puma",
         a=[0, 0.432, 0.02, 0, 0, 0],

@@ -1,4 +1,4 @@
-"""Open mechanisms for a first look: a double pendulum, a crane with a swinging load, a brick thrown in space."""
+"""Trees: open mechanisms for first examples: a double pendulum, a crane with a swinging load, a brick in space."""
 
 from math import pi
 
@@ -10,7 +10,7 @@ from kempe.results.trajectory import Trajectory
 
 
 def double_pendulum() -> Mechanism:
-    """Two rods, one on the other: chaos from two hinges."""
+    """Two rods in series: chaos from two hinges."""
     m = Mechanism("double-pendulum", gravity=(0, -9.81, 0))
     upper, lower = m.rod("upper", length=0.5, mass=1.0), m.rod("lower", length=0.4, mass=0.8)
     m.revolute("shoulder", m.ground.at(0, 0), upper.start, actuated=True)
@@ -19,12 +19,12 @@ def double_pendulum() -> Mechanism:
 
 
 def fall(model: Model, duration: float, **options) -> Trajectory:
-    """From stretched out to the side, at rest."""
+    """Falls from stretched out to the side, at rest."""
     return model.simulate(model.state(), duration, **options)
 
 
 def crane() -> Mechanism:
-    """A slewing, luffing boom, a guy spring, a load on a ball joint, limits to luffing."""
+    """A slewing and luffing boom with a guy spring, a load on a ball joint, and limits on luffing."""
     m = Mechanism("crane")
     post = m.cylinder("post", length=2.0, radius=0.1, mass=50.0)
     boom = m.rod("boom", length=3.0, mass=20.0, radius=0.05)
@@ -38,14 +38,14 @@ def crane() -> Mechanism:
 
 
 def swing(model: Model, duration: float, **options) -> Trajectory:
-    """Slews by a quarter turn while it luffs, by PD control with gravity compensation; the load swings behind."""
+    """Slews a quarter turn while luffing, by PD control with gravity compensation; the load swings behind."""
     motion = motions.quintic({"slew": (0.0, pi / 2), "luff": (-0.2, -0.7)}, duration=4.0)
     torque = pd(motion, stiffness=4000.0, damping=1500.0, gravity=True)
     return model.simulate(model.state({"luff": -0.2}), duration, torque=torque, **options)
 
 
 def brick() -> Mechanism:
-    """A brick free in space: spun about its middle axis it turns over, again and again."""
+    """A free brick: spun about its middle axis, it turns over again and again."""
     m = Mechanism("brick", gravity=(0, 0, 0))
     block = m.box("block", (0.3, 0.2, 0.08), 2.0)
     m.free("flight", m.ground.at(0, 0), block.at(0, 0, 0))
@@ -53,6 +53,6 @@ def brick() -> Mechanism:
 
 
 def spin(model: Model, duration: float, **options) -> Trajectory:
-    """About the axis of the middle moment of inertia, with the slightest push."""
+    """Spins about the axis of the middle moment of inertia, slightly perturbed."""
     state = model.state(rates={"flight": [0.01, 5.0, 0.01, 0.0, 0.0, 0.0]})
     return model.simulate(state, duration, **{"tolerance": 1e-11, **options})

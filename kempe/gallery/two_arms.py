@@ -1,4 +1,4 @@
-"""Two arms in a plane that pick up one bar together, carry it, and put it down elsewhere: loops that come and go."""
+"""Two arms: planar arms that pick up one bar together, carry it, and put it down, so loops open and close."""
 
 from functools import cache
 
@@ -15,23 +15,23 @@ from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
 
 LINKS = (0.5, 3.0), (0.45, 2.0), (0.12, 0.5)  # m and kg: upper arm, forearm, gripper
-APART, BAR = 0.6, (0.7, 2.0)  # m from the middle to each shoulder; m and kg
+APART, BAR = 0.6, (0.7, 2.0)  # m from the middle to each shoulder; length [m] and mass [kg]
 SIDES = {"left": -1.0, "right": 1.0}
 JOINTS = "shoulder", "elbow", "wrist"
 TABLE, SHELF = (
     (0.0, 0.35, 0.0),
     (0.12, 0.62, 0.15),
-)  # where the bar lies: x and y of its middle [m], and its angle [rad]
+)  # poses of the bar: x and y of its middle [m], and its angle [rad]
 GRIPS = tuple(f"{side} grip" for side in SIDES)
-TIMES = 1.0, 3.0, 4.0  # s: it is picked up, put down, and grippers are away
+TIMES = 1.0, 3.0, 4.0  # s: pick up, put down, grippers withdrawn
 GAINS = {"shoulder": (2e4, 400.0), "elbow": (8e3, 80.0), "wrist": (1e3, 2.0)}  # N m/rad and N m s/rad
 SAMPLES = 401  # of the motion
-AWAY = 0.15  # m along the grippers, before they grip and after
+AWAY = 0.15  # m: distance of the grippers from the bar before and after gripping
 
 
 def two_arms() -> Mechanism:
-    """Arms of three hinges, all driven, and a bar that lies on a table, is held by grippers or lies on a shelf: by
-    welds, and all of them can be switched."""
+    """Arms with three actuated hinges each, and a bar held by switchable welds to a table, to the grippers, or to a
+    shelf."""
     m = Mechanism("two-arms", gravity=(0.0, -9.81, 0.0))
     bar = m.rod("bar", *BAR, radius=0.02)
     for name, (x, y, turn), switchable in (("table", TABLE, True), ("shelf", SHELF, "open")):
@@ -54,8 +54,8 @@ def _turned(angle: float) -> np.ndarray:
 
 
 def reaching(side: str, place: tuple[float, float, float], away: float = 0.0) -> np.ndarray:
-    """Shoulder, elbow and wrist [rad] of an arm whose gripper is at its end of the bar, that being at x, y and turned
-    by an angle; or `away` [m] from it. Elbows are outside."""
+    """Shoulder, elbow and wrist angles [rad] of an arm whose gripper is at its end of the bar, or `away` [m] from it;
+    the bar is at `place`: x, y, angle. Elbows point outward."""
     sign, (upper, lower, hand) = SIDES[side], (length for length, _ in LINKS)
     x, y, turn = place
     along = np.array([np.cos(turn), np.sin(turn)])
@@ -70,8 +70,8 @@ def reaching(side: str, place: tuple[float, float, float], away: float = 0.0) ->
 
 @cache
 def carrying() -> Motion:
-    """What the joints of both arms are to do: grippers come to the bar, bring it from the table to the shelf, and
-    leave."""
+    """The desired motion of both arms: the grippers approach the bar, carry it from the table to the shelf, and
+    withdraw."""
     picked, put, over = TIMES
     t = np.linspace(0.0, over, SAMPLES)
     near, there, off = (_eased((t - a) / (b - a)) for a, b in ((0.0, picked), (picked, put), (put, over)))
@@ -83,21 +83,21 @@ def carrying() -> Motion:
 
 
 def _eased(share: np.ndarray) -> np.ndarray:
-    """From 0 to 1 by a cycloid."""
+    """A cycloid from 0 to 1."""
     share = np.clip(share, 0.0, 1.0)
     return share - np.sin(2 * np.pi * share) / (2 * np.pi)
 
 
 def ready(model: Model) -> State:
-    """The bar on the table, grippers before it."""
+    """The bar on the table, with the grippers in front of it."""
     angles = {f"{side} {joint}": float(x) for side in SIDES
               for joint, x in zip(JOINTS, reaching(side, TABLE, AWAY), strict=True)}  # fmt: skip
     return model.assemble(angles)
 
 
 def pick_up(model: Model, duration: float, **options) -> Trajectory:
-    """Both grippers take the bar, lift it off the table and put it down on the shelf; arms are held to their motion by
-    springs and dampers at every joint, whatever they hold."""
+    """Both grippers take the bar, lift it off the table and put it on the shelf; PD control at every joint keeps the
+    arms on their motion, with or without the bar."""
     picked, put, _ = TIMES
     switches = [Switch(grip, on=picked, off=put) for grip in GRIPS]
     switches += [Switch("table", off=picked), Switch("shelf", on=put)]

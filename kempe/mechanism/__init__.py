@@ -1,1 +1,1 @@
-"""What the user says: bodies, markers, joints, loads, and a check of all of it at once."""
+"""Mechanisms: bodies, markers, joints, couplings and loads as the user describes them."""

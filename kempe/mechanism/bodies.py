@@ -1,4 +1,4 @@
-"""Bodies: solids with mass, markers on them, and the parameters both are made of."""
+"""Bodies: solids with mass, the markers on them, and the parameters of both."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kempe.mechanism.mechanism import Mechanism
 
 Length = float | str  # a number, or the path of a parameter such as "crank.length"
-Values = Callable[[str], Scalar]  # the value of a parameter, by its path
+Values = Callable[[str], Scalar]  # maps the path of a parameter to its value
 
-FRAME = "origin"  # the marker that is every body's own frame
+FRAME = "origin"  # the marker at every body's own frame
 TENSOR = ("xx", "yy", "zz", "xy", "xz", "yz")
 
 
@@ -39,7 +39,7 @@ def _floats(values, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Solid:
-    """A shape with mass. Its number fields are parameters; `inertia` works on numbers or symbols in their place."""
+    """A shape with mass. Its numeric fields are parameters, for which `inertia` takes numbers or symbols."""
 
     kind: ClassVar[str]
     flexible: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class Solid:
             object.__setattr__(self, part.name, _floats(value, f"{part.name} of a {self.kind}"))
 
     def parameters(self) -> dict[str, float]:
-        """Names and values of everything that can be varied."""
+        """Names and values of all numbers that can be varied."""
         named = {}
         for part in fields(self):
             value = getattr(self, part.name)
@@ -65,13 +65,13 @@ class Solid:
         return named
 
     def inertia(self, value: Values) -> RigidInertia:
-        """At the solid's own origin."""
+        """The inertia about the solid's own origin."""
         raise TypeError(f"{type(self).__name__} has no inertia")
 
 
 @dataclass(frozen=True)
 class Lump(Solid):
-    """Mass, centre of mass, and the tensor about it (xx, yy, zz, xy, xz, yz)."""
+    """A mass with a centre of mass and an inertia tensor about it (xx, yy, zz, xy, xz, yz)."""
 
     mass: float
     com: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -79,7 +79,7 @@ class Lump(Solid):
     kind = "body"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """As given."""
+        """The given values."""
         tensor = tensor_matrix(*(value(f"tensor.{n}") for n in TENSOR))
         return RigidInertia.at_com(value("mass"), array(value(f"com.{n}") for n in "xyz"), tensor)
 
@@ -94,7 +94,7 @@ class Rod(Solid):
     kind = "rod"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """A solid cylinder about its middle."""
+        """The inertia of a solid cylinder."""
         length, mass, radius = value("length"), value("mass"), value("radius")
         across = mass * (length * length / 12 + radius * radius / 4)
         tensor = tensor_matrix(mass * (radius * radius / 2), across, across)
@@ -103,14 +103,14 @@ class Rod(Solid):
 
 @dataclass(frozen=True)
 class Box(Solid):
-    """A uniform block, its middle at the origin."""
+    """A uniform block, centred at the origin."""
 
     size: tuple[float, float, float]
     mass: float
     kind = "box"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """Squares of the sides across each axis."""
+        """For each axis, from the squares of the two sides across it."""
         squares = [value(f"size.{n}") * value(f"size.{n}") for n in "xyz"]
         mass = value("mass")
         twelfth = mass / 12
@@ -124,7 +124,7 @@ class Box(Solid):
 
 @dataclass(frozen=True)
 class Cylinder(Solid):
-    """A uniform cylinder along z, its middle at the origin."""
+    """A uniform cylinder along z, centred at the origin."""
 
     length: float
     radius: float
@@ -132,7 +132,7 @@ class Cylinder(Solid):
     kind = "cylinder"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """About the middle."""
+        """About the centre."""
         length, radius, mass = value("length"), value("radius"), value("mass")
         across = mass * (length * length / 12 + radius * radius / 4)
         return RigidInertia(mass, np.zeros(3), tensor_matrix(across, across, mass * (radius * radius / 2)))
@@ -140,21 +140,21 @@ class Cylinder(Solid):
 
 @dataclass(frozen=True)
 class Sphere(Solid):
-    """A uniform ball, its middle at the origin."""
+    """A uniform ball, centred at the origin."""
 
     radius: float
     mass: float
     kind = "sphere"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """Two fifths of m r^2 about every axis."""
+        """2/5 m r^2 about every axis."""
         size = 0.4 * value("mass") * value("radius") * value("radius")
         return RigidInertia(value("mass"), np.zeros(3), tensor_matrix(size, size, size))
 
 
 @dataclass(frozen=True)
 class Plate(Solid):
-    """A uniform plate with a polygon for outline, in the x-y plane; thickness along z, halved by the plane."""
+    """A uniform plate with a polygonal outline in the x-y plane, which halves its thickness."""
 
     outline: tuple[tuple[float, float], ...]
     mass: float
@@ -163,7 +163,7 @@ class Plate(Solid):
 
     @property
     def area(self) -> float:
-        """Of the outline; negative when it goes round clockwise."""
+        """The area of the outline, negative if it runs clockwise."""
         points = np.array(self.outline, dtype=float)
         ends = np.roll(points, -1, axis=0)
         return float((points[:, 0] * ends[:, 1] - ends[:, 0] * points[:, 1]).sum() / 2)
@@ -173,7 +173,7 @@ class Plate(Solid):
         return {"mass": float(self.mass), "thickness": float(self.thickness)}
 
     def inertia(self, value: Values) -> RigidInertia:
-        """Moments of area of the polygon, by its edges, times mass per area."""
+        """Moments of area of the polygon, summed over its edges, times mass per area."""
         points = np.array(self.outline, dtype=float)
         ends = np.roll(points, -1, axis=0)
         areas = points[:, 0] * ends[:, 1] - ends[:, 0] * points[:, 1]
@@ -201,13 +201,13 @@ class PointMass(Solid):
     kind = "point"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """No tensor."""
+        """Mass only, no tensor."""
         return RigidInertia(value("mass"), np.zeros(3), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True)
 class Hub(Solid):
-    """A moment of inertia about an axis and nothing else, as a rotor that is geared or whose mass is neglected."""
+    """A moment of inertia about one axis and nothing else, such as a geared rotor or one whose mass is neglected."""
 
     moment: float
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -224,13 +224,13 @@ class Hub(Solid):
 
 
 def resolved(position: Iterable[Length], value: Values) -> np.ndarray:
-    """A position with parameters put in for their paths."""
+    """A position with parameter values substituted for their paths."""
     return array(value(x) if isinstance(x, str) else x for x in position)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A solid's place on a body; the first solid of a body has no name, others are named for their parameters."""
+    """A solid at its place on a body. The first solid has no name; parameter paths of others contain their names."""
 
     name: str
     solid: Solid
@@ -238,11 +238,11 @@ class Part:
     rotation: np.ndarray | None = None
 
     def path(self, body: str, parameter: str) -> str:
-        """The full name of one of its parameters."""
+        """The full path of one of its parameters."""
         return ".".join(part for part in (body, self.name, parameter) if part)
 
     def inertia(self, body: str, value: Values) -> RigidInertia:
-        """At the body's origin."""
+        """The inertia about the body's origin."""
         own = self.solid.inertia(lambda name: value(self.path(body, name)))
         turned = own if self.rotation is None else own.back((Rotation(np.asarray(self.rotation, dtype=float)),))
         return turned.back(shift_of(resolved(self.position, value)))
@@ -250,7 +250,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Marker:
-    """A frame on a body: its origin (numbers, or paths of parameters) and its axes in the body's axes."""
+    """A frame on a body: its origin (numbers or parameter paths) and its axes, both in the body's axes."""
 
     body: "Body"
     position: tuple[Length, Length, Length]
@@ -258,16 +258,16 @@ class Marker:
     name: str | None = None
 
     def origin(self, value: Values) -> np.ndarray:
-        """Its position, with parameters put in; where the body bends, that on the straight one."""
+        """Its position with parameter values substituted; on a beam, that on the straight beam."""
         return resolved(self.position, value)
 
     @property
     def station(self) -> Length | None:
-        """Where along a beam the section is that it is fixed to; None where it is fixed to the body's own frame."""
+        """The position along a beam of the section it is fixed to; None if it is fixed to the body's own frame."""
         return None if self.body.beam is None or self.name == FRAME else self.position[0]
 
     def offset(self, value: Values) -> np.ndarray:
-        """Its position from the section it is fixed to, in that section's axes; or from the body's frame."""
+        """Its position relative to the section it is fixed to, in that section's axes, or to the body's frame."""
         at = self.origin(value)
         return at if self.station is None else array((0.0, *at[1:]))
 
@@ -278,7 +278,7 @@ class Marker:
 
 @dataclass(eq=False)
 class Body:
-    """A rigid body; made by a mechanism, which it belongs to."""
+    """A body of a mechanism, created by the mechanism's methods."""
 
     mechanism: "Mechanism"
     name: str
@@ -289,14 +289,14 @@ class Body:
     def at(
         self, x: Length = 0.0, y: Length = 0.0, z: Length = 0.0, rotation: Any = None, name: str | None = None
     ) -> Marker:
-        """A marker at (x, y, z) in the body's axes; `rotation` has the marker's axes as columns, in the body's axes.
+        """A marker at (x, y, z) in the body's axes; the columns of `rotation` are the marker's axes in the body's axes.
 
-        With a name it can be asked for again as `body.name`, and in files.
+        A named marker is available as `body.name`, and in files.
         """
         where = f"marker on {self.name!r}"
         if name is not None and (name in self.markers or name in dir(type(self)) or name in _FIELDS):
             raise MechanismError(
-                f"{where}: the name {name!r} is already used on every body or on this one; choose another"
+                f"{where}: the name {name!r} is already used on this body or on every body; choose another"
             )
         position = tuple(c if isinstance(c, str) else number(c, where) for c in (x, y, z))
         marker = Marker(self, position, _axes(rotation, where), name)  # type: ignore[arg-type]
@@ -306,7 +306,7 @@ class Body:
 
     @checked(MechanismError)
     def add(self, name: str, solid: Solid, at: Iterable[Length] = (0.0, 0.0, 0.0), rotation: Any = None) -> "Body":
-        """Another solid or point mass on the same body; its parameters are `body.name.mass` and so on."""
+        """Adds a solid to the body; its parameters are `body.name.mass` and so on."""
         where = f"solid {name!r} on {self.name!r}"
         position = tuple(c if isinstance(c, str) else number(c, where) for c in at)
         if len(position) != 3:
@@ -317,7 +317,7 @@ class Body:
 
     @checked(MechanismError)
     def point_mass(self, name: str, mass: float, at: Iterable[Length]) -> "Body":
-        """A point mass on the body."""
+        """Adds a point mass to the body."""
         return self.add(name, PointMass(mass), at)
 
     def __getattr__(self, name: str) -> Marker:
@@ -331,18 +331,18 @@ class Body:
 
     @property
     def beam(self) -> "Beam | None":
-        """The beam it is, where it bends."""
+        """The beam, if this body is one, else None."""
         solid = self.parts[0].solid if self.parts and not self.parts[0].name else None
         return solid if solid is not None and solid.flexible else None  # type: ignore[return-value]
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Paths and values of all that its solids are made of."""
+        """Parameter values of all its solids by path."""
         return {part.path(self.name, n): x for part in self.parts for n, x in part.solid.parameters().items()}
 
     @checked(MechanismError)
     def inertia(self, value: Values) -> RigidInertia:
-        """At the body's origin, of all its solids together."""
+        """The inertia of all its solids about the body's origin."""
         total = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
         for part in self.parts:
             total = total + part.inertia(self.name, value)

@@ -1,4 +1,4 @@
-"""Couplings: linear equations between coordinates of joints, as gears, racks and joints that mimic others make them."""
+"""Couplings: linear equations between joint coordinates, as for gears, racks and mimic joints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A freedom of a joint, by its number, and the coefficient of its coordinate."""
+    """One freedom of a joint (by index) and the coefficient of its coordinate."""
 
     joint: "Joint"
     freedom: int
@@ -24,7 +24,7 @@ class Term:
 
     @property
     def name(self) -> str:
-        """Of the coordinate: the joint's, or joint.freedom where it has several."""
+        """The name of the coordinate: the joint's, or joint.freedom where it has several."""
         return freedom_name(self.joint, self.freedom)
 
 
@@ -38,28 +38,28 @@ class Coupling:
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """By the names of coordinates."""
+        """Coefficients by coordinate name."""
         return {term.name: term.coefficient for term in self.terms}
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of the coefficients, then of the offset; of a joint that is called offset, it ends in coefficient."""
+        """Parameter paths of the coefficients, then of the offset; `offset.coefficient` for a joint named `offset`."""
         names = (f"{term.name}.coefficient" if term.name == "offset" else term.name for term in self.terms)
         return (*(f"{self.name}.{name}" for name in names), f"{self.name}.offset")
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Paths and values."""
+        """Parameter values by path."""
         return dict(zip(self.paths, (*self.coefficients.values(), self.offset), strict=True))
 
     @property
     def size(self) -> float:
-        """The largest coefficient, which its equation is divided by."""
+        """The largest coefficient, by which its equation is divided."""
         return max(abs(term.coefficient) for term in self.terms)
 
     @property
     def unit(self) -> str:
-        """Of what is left of its equation, so divided: that of the coordinate with the largest coefficient."""
+        """The unit of its residual, so divided: that of the coordinate with the largest coefficient."""
         largest = max(self.terms, key=lambda term: abs(term.coefficient))
         return largest.joint.type.units[largest.freedom]
 
@@ -69,15 +69,15 @@ class Coupling:
 
 
 def freedom_name(joint: "Joint", freedom: int) -> str:
-    """The joint's name, with that of the freedom where it has several."""
+    """The joint's name, followed by the freedom's where it has several."""
     return ".".join(part for part in (joint.name, joint.type.v_names[freedom]) if part)
 
 
 def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float], offset: float) -> Coupling:
-    """Of joints that were written down already, each named once."""
+    """A coupling of joints that already exist, each named once."""
     where = f"coupling {name!r}"
     if name == "gravity":
-        raise MechanismError(f"{where}: gravity.x is a number of gravity itself; give it another name")
+        raise MechanismError(f"{where}: gravity.x is already a parameter of gravity; give the coupling another name")
     if not coefficients:
         raise MechanismError(f"{where}: give coefficients by joint, such as {{'pinion': 0.05, 'rack': -1}}")
     freedoms = {freedom_name(j, k): (j, k) for j in mechanism.joints for k in range(len(j.type.v_names))}
@@ -89,7 +89,7 @@ def coupling(mechanism: "Mechanism", name: str, coefficients: Mapping[str, float
 
 def _term(mechanism: "Mechanism", freedoms: Mapping[str, tuple["Joint", int]], where: str, key: str, value) -> Term:
     if not is_number(value) or not isfinite(value) or value == 0:
-        raise MechanismError(f"{where}: the coefficient of {key!r} is a number other than zero, not {short(value)}")
+        raise MechanismError(f"{where}: the coefficient of {key!r} must be a nonzero number, not {short(value)}")
     if key in freedoms:
         _accept(where, freedoms[key][0])
         return Term(*freedoms[key], float(value))
@@ -105,11 +105,11 @@ def _term(mechanism: "Mechanism", freedoms: Mapping[str, tuple["Joint", int]], w
 
 
 def _accept(where: str, joint: "Joint") -> None:
-    """Refuses joints whose coordinates are not angles or lengths by themselves, and those that can be switched off."""
+    """Refuses joints with quaternions as coordinates, and switchable joints."""
     if joint.type.integrate is not JointKind.integrate:
         raise MechanismError(
-            f"{where}: a {joint.type.name} joint such as {joint.name!r} has a quaternion for coordinates, which is no "
-            "angle to multiply; couple joints that turn about axes, or slide"
+            f"{where}: a {joint.type.name} joint such as {joint.name!r} has a quaternion as coordinates, which cannot "
+            "be scaled like an angle; couple joints that turn about axes, or slide"
         )
     if joint.switchable:
         raise MechanismError(f"{where}: joint {joint.name!r} can be switched off, so it cannot be coupled")

@@ -1,11 +1,11 @@
-"""Serial arms by Denavit-Hartenberg parameters, with paper 4's links: bent slender rods, hubs, payloads.
+"""Serial arms: built from Denavit-Hartenberg parameters, with paper 4's links (bent slender rods, hubs, payloads).
 
-Link i turns (or slides) about Z_i. Its frame has Z_i for z and X_{i+1} for x; the rod runs from the origin b_i along z,
-then a_i along x (eq. 9), with mass per length m_i / (|a_i| + |b_i|) throughout (eq. 17a); the next joint is at its
-end, its axis turned by alpha_i about x. A link of length zero is a point mass. Hubs are moments of inertia about Z_i
-(eq. 11c), payloads point masses at the link's end. For a prismatic joint theta_i is constant and b_i the variable; the
-part of the rod along z stays b_i long at q = 0 and slides with the link: what eq. 11a adds to the velocities is the
-joint's own sliding.
+Link i turns about Z_i or slides along it. Its frame has z along Z_i and x along X_{i+1}. The rod runs from the origin
+b_i along z, then a_i along x (eq. 9), with uniform mass per length m_i / (|a_i| + |b_i|) (eq. 17a). The next joint is
+at its end, its axis turned by alpha_i about x. A link of length zero is a point mass. Hubs are moments of inertia about
+Z_i (eq. 11c), payloads are point masses at the link's end. For a prismatic joint theta_i is constant and b_i the
+variable: the part of the rod along z has length b_i at q = 0 and slides with the link. The term that eq. 11a adds to
+the velocities is the sliding of the joint.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Column = float | Iterable[float]
 KINDS = {"revolute": "revolute", "prismatic": "prismatic", "R": "revolute", "P": "prismatic"}
-_X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # a rod's x along the link's z
+_X_TO_Z = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # turns a rod's x to the link's z
 
 
 def _about_x(angle: float) -> np.ndarray:
@@ -74,14 +74,14 @@ def serial_arm(
                 f"from_dh {arm.name!r}: link {i + 1} has an entry that is no number ({error})"
             ) from error
         link = _link(arm, i + 1, row)
-        # The constant angle belongs to the fixed side, so that q = 0 is theta.
+        # The constant angle goes to the fixed side, so that q = 0 is at theta.
         base = before.body.at(*before.position, rotation=times(before.rotation, _about_z(row["theta"])))
         arm.joint(kind_name, f"joint{i + 1}", base, link.origin, ((0.0, 0.0, 1.0),), actuated=True)
         before = link.at(*_end(link), rotation=_about_x(row["alpha"]), name="end")
 
 
 def _column(x, count: int) -> list:
-    """A list as it is, one number or kind for all links, or a text of one letter a link."""
+    """A column as a list: repeats one number or kind for all links; a string has one letter per link."""
     if isinstance(x, (int, float)) or (isinstance(x, str) and x in KINDS):
         return [x] * count
     return list(x)
@@ -91,7 +91,7 @@ def _link(arm: "Mechanism", number: int, row: dict[str, float]) -> Body:
     name, a, b, mass = f"link{number}", row["a"], row["b"], row["mass"]
     total = abs(a) + abs(b)
     link = arm.solid(name)
-    # The part along z, then the part along x; a part of length zero is left out, and a link without length is a point.
+    # The part along z, then the part along x; parts of length zero are left out.
     if b:
         link.add("riser", Rod(b, mass * abs(b) / total), rotation=_X_TO_Z)
     if a:
@@ -106,7 +106,7 @@ def _link(arm: "Mechanism", number: int, row: dict[str, float]) -> Body:
 
 
 def _end(link: Body) -> tuple[Length, Length, Length]:
-    """Where a link ends, by the lengths of its parts: they may be varied."""
+    """The end of a link, as parameter paths of the lengths of its parts, which may be varied."""
     parts = {part.name for part in link.parts}
     return (
         f"{link.name}.arm.length" if "arm" in parts else 0.0,

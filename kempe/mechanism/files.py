@@ -1,4 +1,4 @@
-"""Mechanisms read from YAML files, with file, line and field in every complaint.
+"""Reading YAML: mechanisms from YAML files, with file, line and field in every error.
 
     name: four-bar
     gravity: [0, -9.81, 0]
@@ -38,11 +38,11 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.mechanism.solids import SOLIDS, MeshFile
 
 Where = tuple[str | int, ...]
-MOST = 100_000  # entries; aliases can make a short file a long one
+MOST = 100_000  # entries; aliases can expand a short file into a long one
 LARGEST = 8 * 2**20  # bytes
 LONGEST = 400  # characters of a number
 DEEPEST = 20  # levels
-LINE = 250  # characters of a complaint, which may quote what is there
+LINE = 250  # characters of an error, which may quote the entry
 YAML = "tag:yaml.org,2002:"
 COLLECTIONS = YAML + "map", YAML + "seq"
 PLAIN = {YAML + name for name in ("str", "bool", "int", "float", "null", "timestamp", "value", "merge")}
@@ -52,7 +52,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _JointOptions(BaseModel):
-    """Everything a joint may say besides its kind and markers."""
+    """The options of a joint, besides its kind and markers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,11 +90,11 @@ class Document:
         self.data = self._plain(node, ()) if node is not None else None
 
     def text(self, key: str, default: str) -> str:
-        """A top entry as it is written: `yes` and 1e5 are names too."""
+        """A top-level entry as written: `yes` and 1e5 are names too."""
         return self._texts.get((key,), default)
 
     def error(self, where: Where, what: str) -> FileError:
-        """A complaint about one entry; where it is missing, about what should hold it."""
+        """An error about one entry; if it is missing, at the line of the enclosing one."""
         known = where
         while known not in self._lines and known:
             known = known[:-1]
@@ -105,11 +105,11 @@ class Document:
     def _plain(self, node: yaml.Node, where: Where) -> Any:
         self._lines[where] = node.start_mark.line + 1
         if len(self._lines) > MOST:
-            raise self.error((), f"there are more than {MOST} entries, or some refer to others over and over")
+            raise self.error((), f"there are more than {MOST} entries, or aliases that expand to more")
         if len(where) > DEEPEST:
             raise self.error(where[:3], "entries are nested too deeply, or refer to themselves")
         if not isinstance(node, yaml.ScalarNode) and node.tag not in COLLECTIONS:
-            raise self.error(where, f"the tag {_tag(node)!r} is not taken here; leave it out")
+            raise self.error(where, f"the tag {_tag(node)!r} is not allowed here; leave it out")
         if isinstance(node, yaml.MappingNode):
             out = {}
             for key_node, value_node in node.value:
@@ -130,7 +130,7 @@ class Document:
 
 
 def _look_over(content: str, path: Path) -> None:
-    """Raises where there are too many entries, or levels, before they are put together."""
+    """Raises if there are too many entries or levels, before anything is built."""
     level = count = 0
     for event in yaml.parse(content, Loader=LOADER):
         if isinstance(event, yaml.CollectionEndEvent):
@@ -149,11 +149,11 @@ def _tag(node: yaml.Node) -> str:
 
 
 def _scalar(node: yaml.Node) -> Any:
-    """A number, a flag, nothing or a text; dates, and numbers to the base of sixty, are texts as they are written."""
+    """A number, bool, None or string; dates and sexagesimal numbers stay strings as written."""
     text, tag = str(node.value), node.tag
     if tag not in PLAIN:
-        raise ValueError(f"the tag {_tag(node)!r} is not taken here; leave it out")
-    quoted = bool(getattr(node, "style", None))  # nothing of a word that stands by itself
+        raise ValueError(f"the tag {_tag(node)!r} is not allowed here; leave it out")
+    quoted = bool(getattr(node, "style", None))  # a style, which plain words do not have
     if tag.endswith("null"):
         return None
     if tag.endswith("bool"):
@@ -166,10 +166,10 @@ def _scalar(node: yaml.Node) -> Any:
 
 
 def _number(text: str, whole: bool) -> Any:
-    """A number, if the text is one; YAML 1.1 takes 1e-3 for text."""
+    """A number, if the text is one; to YAML 1.1, 1e-3 is a string."""
     if len(text) > LONGEST:
         if whole:
-            raise ValueError(f"a number of {len(text)} digits is not taken")
+            raise ValueError(f"a number of {len(text)} digits is too long")
         return text
     plain = text.replace("_", "") if text[:1] in "+-.0123456789" else text
     if plain.lower() in SPECIAL:
@@ -181,7 +181,7 @@ def _number(text: str, whole: bool) -> Any:
     else:
         return text
     if HUGE < abs(value) < inf:
-        raise ValueError(f"{text[:40]} is too large to be meant")
+        raise ValueError(f"{text[:40]} is too large")
     return value
 
 
@@ -190,7 +190,7 @@ def _integer(text: str) -> int:
 
 
 def load(path: str | Path, outside: bool = False) -> Mechanism:
-    """The mechanism of a YAML file; outside: whether meshes may lie outside its folder."""
+    """Reads a mechanism from a YAML file; outside: whether meshes may lie outside its folder."""
     path = Path(path)
     try:
         content = read_bounded(path, LARGEST).decode("utf-8")
@@ -200,7 +200,7 @@ def load(path: str | Path, outside: bool = False) -> Mechanism:
 
 
 def parse(content: str, path: Path, outside: bool = True) -> Mechanism:
-    """The mechanism of a file's text; the path is for its name and for complaints."""
+    """Reads a mechanism from YAML text; the path gives its default name and appears in errors."""
     return _Reader(Document(path, content), outside).mechanism()
 
 
@@ -257,7 +257,7 @@ class _Reader:
             self._guard(at, lambda f=full, n=label, x=position: body.at(*x, rotation=f.get("rotation"), name=n))
 
     def _coordinates(self, value, where: Where) -> list:
-        """Up to three numbers, or paths of parameters; the rest is zero."""
+        """Up to three numbers or parameter paths; the rest are zero."""
         if not isinstance(value, list) or len(value) > 3 or not all(isinstance(x, (int, float, str)) for x in value):
             raise self.document.error(where, f"give up to three coordinates, such as [x, y, z], not {value!r}")
         return [*value, *[0.0] * (3 - len(value))]
@@ -277,10 +277,10 @@ class _Reader:
         self._mapping(spec, where, {f.name for f in fields(type_)})
         if type_ is MeshFile and isinstance(spec.get("file"), str):
             folder = self.document.path.parent
-            place = folder / spec["file"]  # seen from the file it is in
+            place = folder / spec["file"]  # relative to the YAML file
             if not (self.outside or real(place).is_relative_to(real(folder))):
                 raise self.document.error(
-                    (*where, "file"), f"{place} is outside the folder of the file; kp.load(..., outside=True) takes it"
+                    (*where, "file"), f"{place} is outside the folder of the file; kp.load(..., outside=True) allows it"
                 )
             spec["file"] = str(place.absolute())
         try:
@@ -388,7 +388,7 @@ class _Reader:
         return self.document.error((*where, *inner), f"{first['msg'].lower()} (it is {first['input']!r})")
 
     def _guard(self, where: Where, make):
-        """Whatever is wrong with an entry is said with its line."""
+        """Adds file and line to whatever error an entry raises."""
         try:
             return make()
         except FileError:

@@ -1,8 +1,8 @@
-"""Beams: slender bodies that bend, the joint that their coordinates form, and how their sections move with these.
+"""Beams: slender bodies that bend, the joint that their coordinates form, and the motion of their sections.
 
-Every section of a beam is a frame that shifts and turns with the coordinates eta of the beam: a joint, of as many
-freedoms as the beam has coordinates, between the frame that deflections are measured in and the section. What is fixed
-to the beam at x moves with the section at x; and the beam itself hangs on the section where its own joint is.
+Every section of a beam is a frame that shifts and turns with the coordinates eta of the beam. It acts as a joint, with
+as many freedoms as the beam has coordinates, between the frame in which deflections are measured and the section.
+Anything attached at x moves with the section at x; the beam itself hangs on the section at which its own joint is.
 """
 
 import copyreg
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
 
 Shape = str | Sequence[Callable[[float], float] | Sequence[float]]
 LETTERS = "eta", "zeta"  # coordinates along y, along z
-SWAY = 0.02  # of the length: how far coordinates of a random state are from zero
+SWAY = 0.02  # fraction of the length: the size of coordinates in random states
 
 
 @dataclass(frozen=True)
 class Beam(Solid):
-    """A straight uniform beam along +x from its origin, which bends along y, or along y and z.
+    """A straight uniform beam along +x from its origin that bends along y, or along y and z.
 
     E [N/m^2], I [m^4]: one second moment of area, or two, for bending along y and along z; rho [kg/m^3], A [m^2].
-    modes: how many shapes along y (and z). shape: for each direction a name ("pinned-pinned", "cantilever", "free") or
-    coefficients of Chebyshev polynomials on 0..1. damping [s]: of the material, rates of strain beside strain.
-    stiffening: whether points of a bent beam come nearer to its origin, as those of a beam that keeps its length do.
+    modes: number of shapes along y (and z). shape: for each direction a name ("pinned-pinned", "cantilever", "free") or
+    coefficients of Chebyshev polynomials on 0..1. damping [s]: material damping, stress from strain rate relative to
+    strain. stiffening: whether bending draws points of the beam towards its origin, since the beam keeps its length.
     """
 
     length: float
     E: float
-    I: float | tuple[float, ...]  # noqa: E741 (a second moment of area is called so)
+    I: float | tuple[float, ...]  # noqa: E741 (the usual name of a second moment of area)
     rho: float
     A: float
     modes: int | tuple[int, ...] = 2
@@ -82,42 +82,42 @@ class Beam(Solid):
         shapes = tuple(_shapes(shape, count) for shape, count in zip(shapes, counts, strict=True))
         counts = tuple(count if isinstance(x, str) else len(x) for x, count in zip(shapes, counts, strict=True))
         if not sum(counts):
-            raise MechanismError("modes are none at all; a body that does not bend is a rod")
+            raise MechanismError("modes is zero in all directions; for a body that does not bend use a rod")
         numbers = {n: number(getattr(self, n), n) for n in ("length", "E", "rho", "A", "damping")}
         area = tuple(number(x, "I") for x in area)
         kept = {"I": area, "modes": counts, "shape": shapes}
-        if directions == 1:  # which needs no tuples
+        if directions == 1:
             kept = {name: only for name, (only,) in kept.items()}
         for name, value in (numbers | kept | {"stiffening": bool(self.stiffening)}).items():
             object.__setattr__(self, name, value)
 
     def parameters(self):
-        """Numbers; how many modes there are, and their shapes, are none."""
+        """All numbers; the number of modes and their shapes are not parameters."""
         area = dict(zip(("I.y", "I.z"), self.I, strict=True)) if isinstance(self.I, tuple) else {"I": self.I}
         numbers = {n: getattr(self, n) for n in ("length", "E", "rho", "A", "damping")}
         return numbers | area
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many coordinates bend it along y, and along z."""
+        """The number of coordinates along y and along z."""
         return self.modes if isinstance(self.modes, tuple) else (self.modes, 0)  # type: ignore[return-value]
 
     @property
     def integrals(self) -> Integrals:
-        """Of its shapes."""
+        """The integrals of its shapes."""
         given = self.shape if isinstance(self.I, tuple) else (self.shape, ())
         pairs = zip(given, self.counts, strict=True)
         return integrals(tuple(tuple(named(x, k + 1) for k in range(n)) if isinstance(x, str) else x for x, n in pairs))
 
     def inertia(self, value):
-        """Of the straight beam."""
+        """The inertia of the straight beam."""
         length = value("length")
         mass = value("rho") * value("A") * length
         across = mass * length * length / 3
         return RigidInertia(mass, array((0.5 * mass * length, 0.0, 0.0)), tensor_matrix(0.0, across, across))
 
     def bending(self, value: Values) -> BeamInertia:
-        """Inertia and stiffness of the beam that bends: integrals over its length from those over 1."""
+        """Inertia and stiffness of the bending beam: integrals over its length, scaled from those over unit length."""
         unit, length = self.integrals, value("length")
         line = value("rho") * value("A")
         mass = line * length
@@ -141,7 +141,7 @@ class Beam(Solid):
         )
 
     def section(self, x: Scalar | None, value: Values) -> "Section":
-        """How the section at x moves; None: the frame itself, which does not."""
+        """The motion of the section at x; None: the frame itself, which does not move."""
         unit, length, size = self.integrals, value("length"), len(self.integrals.plane)
         kind = bending(*self.counts)
         if x is None:
@@ -161,14 +161,14 @@ def _sway(length: Scalar) -> float:
 
 
 def _at(shape: Chebyshev, s: Scalar) -> Scalar:
-    """The value of a polynomial, an exact zero where it is one but for rounding."""
+    """The value of a polynomial, made exactly zero where it is zero up to rounding."""
     coefficients = [float(np.real(c)) for c in shape.coef]
     found = chebyshev(coefficients, s)
     return 0.0 if not is_symbolic(found) and abs(found) < 1e-12 * max(map(abs, coefficients)) else found
 
 
 def _each_way(shape: Any, directions: int) -> tuple:
-    """A shape for each direction, from one for all, one for each by letter, or those of a beam that was read."""
+    """A shape for each direction: given as one for all, by letter, or as read from a file."""
     if isinstance(shape, Mapping):
         wanted = ALONG[:directions]
         if set(shape) != set(wanted):
@@ -180,14 +180,14 @@ def _each_way(shape: Any, directions: int) -> tuple:
 
 
 def _is_shape(x: Any) -> bool:
-    """Whether it is shapes for one direction: a name, or a list of functions or of lists of numbers."""
+    """Whether x gives the shapes of one direction: a name, or a list of functions or of lists of numbers."""
     return isinstance(x, str) or (
         isinstance(x, (tuple, list)) and all(callable(f) or isinstance(f, (tuple, list)) for f in x)
     )
 
 
 def _shapes(shape: Any, count: Any) -> str | tuple[Coefficients, ...]:
-    """A name that is known, with how many of its shapes; or the polynomials of functions, or of lists of numbers."""
+    """A known name (with a valid number of modes), or the polynomials of functions or of lists of numbers."""
     if isinstance(shape, str):
         if shape not in NAMED:
             raise MechanismError(f"there is no shape {shape!r}; there are {', '.join(NAMED)}, or functions")
@@ -209,16 +209,16 @@ def _coefficients(given: Any) -> Coefficients:
 
 
 class _Bending(ABCMeta):
-    """The type of kinds of sections, which differ in how many coordinates they have; pickled by these."""
+    """The metaclass of section kinds, which differ in their number of coordinates and are pickled by it."""
 
 
 @dataclass(frozen=True)
 class Section(JointKind, metaclass=_Bending):
-    """How the section at x of a beam moves in the beam's frame: it shifts with the deflection and its foreshortening,
-    and turns about z by v', then about y by -w'.
+    """The motion of the section at x in the beam's frame: it shifts by the deflection and its foreshortening, and turns
+    about z by v', then about y by -w'.
 
-    shapes, slopes: values and derivatives by x of the shapes at x. short: integrals of products of slopes up to x.
-    sway [m]: how large coordinates usually are at most.
+    shapes, slopes: values of the shapes at x and their derivatives by x. short: integrals of products of slopes up to
+    x. sway [m]: size of coordinates in random states.
     """
 
     x: Scalar
@@ -236,24 +236,24 @@ class Section(JointKind, metaclass=_Bending):
         return array(x if k == direction else 0.0 for k, x in zip(self.plane, values, strict=True))
 
     def _parts(self, p: Vector) -> tuple[Vector, Turn, Turn]:
-        """Coordinates and both turns."""
+        """The coordinates and both turns."""
         size = len(self.plane)
         return p[:size], Turn(2, p[size], p[size + 1]), Turn(1, p[size + 2], p[size + 3])
 
     def posture(self, q):
-        """q, and cosines and sines of both turns."""
+        """q, then cosines and sines of both turns."""
         about_z, about_y = dot(self._along(self.slopes, 0), q), -dot(self._along(self.slopes, 1), q)
         return array((*q, cos(about_z), sin(about_z), cos(about_y), sin(about_y)))
 
     def moves(self, p):
-        """A shift, and turns about z and y."""
+        """A shift, then turns about z and y."""
         eta, *turns = self._parts(p)
         back = 0.5 * dot(eta, times(matrix(self.short), eta))
         place = (self.x - back, *(dot(self._along(self.shapes, k), eta) for k in (0, 1)))
         return *shift_of(array(place)), *(turn for turn in turns if not is_zero(turn.s))
 
     def subspace(self, p):
-        """Spin by slopes, velocity by shapes and foreshortening."""
+        """Angular velocity from slopes, velocity from shapes and foreshortening."""
         eta, _, about_y = self._parts(p)
         z = about_y.along(array((0.0, 0.0, 1.0)))
         back = times(matrix(self.short), eta)
@@ -265,7 +265,7 @@ class Section(JointKind, metaclass=_Bending):
         return matrix(spins).T, matrix(velocities).T
 
     def bias(self, p, v):
-        """The first axis moves in the section's axes, foreshortening grows with squares, and axes turn."""
+        """The first axis moves in the section's axes, foreshortening is quadratic, and the axes turn."""
         _, _, about_y = self._parts(p)
         rates = dot(self._along(self.slopes, 0), v), -dot(self._along(self.slopes, 1), v)
         spin = scaled(rates[0] * rates[1], array((-about_y.c, 0.0, -about_y.s)))
@@ -274,17 +274,17 @@ class Section(JointKind, metaclass=_Bending):
         return spin, spin_along(self.moves(p), grown) - cross(times(angular, v), times(linear, v))
 
     def complement(self, p):
-        """Everything: a section hands on what acts on it, whatever it does to the beam."""
+        """All wrenches: a section transmits everything that acts on it."""
         return np.eye(6)
 
     def random(self, rng):
-        """A little bent."""
+        """A slightly bent beam."""
         return self.sway * rng.uniform(-1, 1, self.nq)
 
 
 @cache
 def bending(along_y: int, along_z: int) -> type[Section]:
-    """The kind of sections of beams with so many coordinates."""
+    """The section kind of beams with these numbers of coordinates."""
     counts = along_y, along_z
     names = tuple(f"{letter}{k + 1}" for letter, count in zip(LETTERS, counts, strict=True) for k in range(count))
     plane = tuple(k for k, count in enumerate(counts) for _ in range(count))
@@ -294,7 +294,7 @@ def bending(along_y: int, along_z: int) -> type[Section]:
 
 
 def _reduced(kind: Any) -> Any:
-    """What a kind is pickled as: how it is made, or the name of the one that all of them are."""
+    """How a section kind is pickled: as a call of `bending`, or as the name of the base class."""
     return (bending, tuple(kind.plane.count(k) for k in (0, 1))) if kind.plane else "Section"
 
 
@@ -306,19 +306,19 @@ copyreg.pickle(_Bending, _reduced)
 
 @dataclass(frozen=True, eq=False)
 class BeamJoint(Joint):
-    """Between a beam's frame, a, and the section that the beam hangs on, b; it has the beam's name and coordinates."""
+    """The joint, with the beam's name and coordinates, between its frame a and the section b on which it hangs."""
 
     def kind(self, value: Values) -> JointKind:
-        """How that section moves."""
+        """The motion of that section."""
         return section_at(self.a.body, None if self.b.name == FRAME else self.b.position[0], value)
 
     def paths(self, quantity: str) -> list[str]:
-        """None: stiffness and damping are the beam's."""
+        """None: stiffness and damping are parameters of the beam."""
         return []
 
 
 def beam_joint(body: Body, hung: Marker) -> tuple[BeamJoint, Body]:
-    """The joint of a beam that hangs on a joint at marker `hung`; and its root, the section there, as a body."""
+    """The joint of a beam that hangs on a joint at marker `hung`, and the section there as a body (its root)."""
     assert body.beam is not None
     root = Body(body.mechanism, body.name, [], body.markers)
     kind, size = bending(*body.beam.counts), sum(body.beam.counts)
@@ -328,19 +328,19 @@ def beam_joint(body: Body, hung: Marker) -> tuple[BeamJoint, Body]:
 
 
 def section(marker: Marker, value: Values) -> Section:
-    """How the section that carries a marker of a beam moves in the beam's frame."""
+    """The motion, in the beam's frame, of the section that carries a marker of the beam."""
     return section_at(marker.body, marker.station, value)
 
 
 def section_at(body: Body, station: Length | None, value: Values) -> Section:
-    """The same, by where it is; None for the frame itself."""
+    """The same by station along the beam; None for the frame itself."""
     assert body.beam is not None
     x = value(station) if isinstance(station, str) else station
     return body.beam.section(x, lambda name: value(body.parts[0].path(body.name, name)))
 
 
 def beam(mechanism: "Mechanism", name: str, length, E, I, rho, A, modes, shape, **options) -> Body:  # noqa: E741
-    """A body that is a beam; see `Mechanism.beam`."""
+    """Creates a body that is a beam; see `Mechanism.beam`."""
     try:
         solid = Beam(length, E, I, rho, A, modes, shape, **options)
     except MechanismError as error:
@@ -349,7 +349,7 @@ def beam(mechanism: "Mechanism", name: str, length, E, I, rho, A, modes, shape, 
 
 
 def beam_body(mechanism: "Mechanism", name: str, solid: Beam) -> Body:
-    """A body that is this beam, with markers at its ends."""
+    """Creates a body from this beam, with markers at its ends."""
     body = mechanism.solid(name, solid)
     body.at(0.0, 0.0, 0.0, name="start")
     body.at(f"{name}.length", 0.0, 0.0, name="end")

@@ -1,4 +1,4 @@
-"""What a user gives in numbers, one, several, or one for each freedom of a joint, checked and in one form."""
+"""Input checks: numbers from the user (one, several, or one for each freedom of a joint), in one form."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
@@ -11,17 +11,17 @@ from kempe.kinds import is_number, short
 
 
 def number(value: Any, what: str) -> float:
-    """One, as a float; `what` it is, for the error."""
+    """One number as a float; `what` names it in the error message."""
     if not is_number(value):
         raise MechanismError(f"{what}: give a number, not {short(value)}")
     return float(value)
 
 
 def numbers(values: Any, count: int, what: str) -> tuple[float, ...]:
-    """As many as there must be, as floats; `what` they are, for the error."""
+    """Exactly `count` numbers as floats; `what` names them in the error message."""
     try:
         row = tuple(values) if np.shape(values) != () or isinstance(values, Iterator) else None
-    except (TypeError, ValueError):  # of what says that it is a row and is none
+    except (TypeError, ValueError):  # an iterable that fails when iterated
         row = None
     if row is None or not all(map(is_number, row)):
         raise MechanismError(f"{what}: give {count} numbers, not {short(values)}")
@@ -31,7 +31,7 @@ def numbers(values: Any, count: int, what: str) -> tuple[float, ...]:
 
 
 def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
-    """xx, yy, zz, xy, xz, yz of three principal values or a symmetric matrix."""
+    """xx, yy, zz, xy, xz, yz from three principal values or a symmetric matrix."""
     try:
         tensor = np.array(inertia, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -48,24 +48,24 @@ def tensor_entries(inertia: Any, name: str) -> tuple[float, ...]:
 
 
 def driven(name: str, freedoms: tuple[str, ...], actuated) -> tuple[bool, ...]:
-    """For every freedom, whether it is actuated: all, none, or those named."""
+    """Whether each freedom is actuated: all, none, or those named."""
     if isinstance(actuated, bool):
         return (actuated,) * len(freedoms)
     chosen = [actuated] if isinstance(actuated, str) or not isinstance(actuated, Iterable) else list(actuated)
     for freedom in chosen:
         if freedom not in freedoms:
-            has = ", ".join(freedoms) if len(freedoms) > 1 else "one freedom, without a name: give actuated=True"
+            has = ", ".join(freedoms) if len(freedoms) > 1 else "one unnamed freedom: give actuated=True"
             raise MechanismError(f"joint {name!r} has no freedom {short(freedom)} to actuate; it has {has}")
     return tuple(freedom in chosen for freedom in freedoms)
 
 
 def per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> tuple[float, ...]:
-    """One number for each freedom, from one for all, one for each, or a dict by freedom."""
+    """One number for each freedom, given as one for all, one for each, or a dict by freedom."""
     if isinstance(value, Mapping):
         unknown = [n for n in value if n not in freedoms]
         if unknown:
             raise MechanismError(
-                f"joint {name!r}: {quantity} names no freedom {short(unknown[0])}; there are {', '.join(freedoms)}"
+                f"joint {name!r}: {quantity}: there is no freedom {short(unknown[0])}; there are {', '.join(freedoms)}"
             )
         return tuple(number(value.get(n, 0.0), f"{quantity} of joint {name!r}") for n in freedoms)
     if np.ndim(value) == 0:
@@ -74,7 +74,7 @@ def per_freedom(name: str, quantity: str, freedoms: tuple[str, ...], value) -> t
 
 
 def limits_of(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float, float] | None, ...]:
-    """Low and high for every freedom that has limits, None for others."""
+    """(low, high) for every freedom that has limits, None for the others."""
     if limits is None:
         return (None,) * len(freedoms)
     if len(freedoms) == 1 and isinstance(limits, (tuple, list)) and len(limits) == 2:
@@ -85,7 +85,7 @@ def limits_of(name: str, freedoms: tuple[str, ...], limits) -> tuple[tuple[float
 
 
 def _span(name: str, pair) -> tuple[float, float]:
-    """Low and high; None for no limit on that side."""
+    """(low, high), with None on a side meaning no limit there."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise MechanismError(f"joint {name!r}: limits are {short(pair)}; give (low, high), None for no limit on a side")
     low, high = (edge if x is None else x for x, edge in zip(pair, (-inf, inf), strict=True))
@@ -93,7 +93,7 @@ def _span(name: str, pair) -> tuple[float, float]:
 
 
 def switched(name: str, given) -> bool:
-    """Whether a joint is switchable: it is where True is given, or "open"."""
+    """Whether a joint is switchable: True or "open"."""
     if not isinstance(given, bool) and given != "open":
         raise MechanismError(
             f"joint {name!r}: switchable is {short(given)}; it takes True, False, or 'open' (off at the start)"

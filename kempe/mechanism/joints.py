@@ -1,15 +1,15 @@
-"""Joint kinds, one contract and one place each: how frame b moves relative to frame a.
+"""Joint kinds: how frame b moves relative to frame a, one class per kind.
 
 At q = 0 the two frames coincide. Each kind has a canonical axis (z for turning and sliding, x then y for the universal
-joint); a joint about another axis turns both of its frames so that the canonical one lies along it.
+joint). A joint about another axis rotates both of its frames so that the canonical axis lies along it.
 
-The contract, with all vectors in b's axes unless said otherwise:
+The interface of a kind, with all vectors in b's axes unless otherwise stated:
 
-    posture(q)      p, what the others need of q, computed once: cosines and sines, a rotation matrix
+    posture(q)      p, computed once from q for the methods below: cosines and sines, a rotation matrix
     moves(p)        from frame a to frame b
-    subspace(p)     S: columns of angular and of linear velocity of b relative to a, one per freedom
+    subspace(p)     S: angular and linear velocity of b relative to a, one column per freedom
     bias(p, v)      dS/dt v, the derivative taken in b's axes
-    complement(p)   T: columns [moment; force] a joint of this kind can transmit, T^T S = 0
+    complement(p)   T: columns [moment; force] that a joint of this kind can transmit, T^T S = 0
     rates(q, v)     dq/dt
     normalized, integrate, difference, neutral, random: the manifold of q
 """
@@ -34,20 +34,20 @@ class JointKind(ABC):
     name: ClassVar[str]
     q_names: ClassVar[tuple[str, ...]]
     v_names: ClassVar[tuple[str, ...]]
-    units: ClassVar[tuple[str, ...]]  # of v's integrals: "rad" or "m"
+    units: ClassVar[tuple[str, ...]]  # of the integrals of v: "rad" or "m"
 
     @property
     def nq(self) -> int:
-        """How many coordinates."""
+        """The number of coordinates."""
         return len(self.q_names)
 
     @property
     def nv(self) -> int:
-        """How many freedoms."""
+        """The number of freedoms."""
         return len(self.v_names)
 
     def posture(self, q: Vector) -> Vector:
-        """What the kinematics need of q: q itself, or its cosine and sine where it is an angle."""
+        """What the kinematics need of q: q itself, or its cosine and sine for an angle."""
         return q
 
     @abstractmethod
@@ -59,7 +59,7 @@ class JointKind(ABC):
         """S in b's axes."""
 
     def bias(self, p: Vector, v: Vector) -> tuple[Vector, Vector]:
-        """dS/dt v in b's axes; nothing where S is constant."""
+        """dS/dt v in b's axes; zero where S is constant."""
         return zeros(3), zeros(3)
 
     def rates(self, q: Vector, v: Vector) -> Vector:
@@ -75,11 +75,11 @@ class JointKind(ABC):
         return np.zeros(self.nq)
 
     def normalized(self, q: np.ndarray) -> np.ndarray:
-        """The nearest coordinates on the manifold; NaN where there are none."""
+        """The nearest coordinates on the manifold; NaN if there are none."""
         return q
 
     def integrate(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Where a constant velocity leads from q in unit time."""
+        """The coordinates that a constant velocity reaches from q in unit time."""
         return q + step
 
     def difference(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ class JointKind(ABC):
         return end - start
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        """Coordinates spread over a turn and over a metre either way."""
+        """Random coordinates: angles up to half a turn, slides up to a metre, either way."""
         return np.array([rng.uniform(-math.pi, math.pi) if u == "rad" else rng.uniform(-1, 1) for u in self.units])
 
 
@@ -125,7 +125,7 @@ class Revolute(JointKind):
         return (Turn(2, p[0], p[1]),)
 
     def subspace(self, p):
-        """Spin along z."""
+        """Angular velocity along z."""
         return _columns((Z, NONE))
 
     def complement(self, p):
@@ -173,11 +173,11 @@ class Helical(JointKind):
         return Shift(array((0.0, 0.0, p[2]))), Turn(2, p[0], p[1])
 
     def subspace(self, p):
-        """Spin and velocity along z, in proportion."""
+        """Angular velocity and, in proportion, velocity along z."""
         return _columns((Z, (0.0, 0.0, self.pitch)))
 
     def complement(self, p):
-        """All across z, and the moment and force along z that do no work together."""
+        """Everything across z, and the combination of moment and force along z that does no work."""
         wrench = matrix([(0.0,), (0.0,), (-self.pitch,), (0.0,), (0.0,), (1.0,)])
         return np.hstack([_unit_wrenches(0, 1, 3, 4), wrench])
 
@@ -199,17 +199,17 @@ class Cylindrical(JointKind):
         return Shift(array((0.0, 0.0, p[2]))), Turn(2, p[0], p[1])
 
     def subspace(self, p):
-        """Spin along z, velocity along z."""
+        """Angular velocity along z, velocity along z."""
         return _columns((Z, NONE), (NONE, Z))
 
     def complement(self, p):
-        """All across z."""
+        """Everything across z."""
         return _unit_wrenches(0, 1, 3, 4)
 
 
 @dataclass(frozen=True)
 class Universal(JointKind):
-    """Turns about x, which a carries, then about y, which b carries."""
+    """Turns about x, fixed in a, then about y, fixed in b."""
 
     name = "universal"
     q_names = v_names = ("first", "second")
@@ -224,7 +224,7 @@ class Universal(JointKind):
         return Turn(0, p[0], p[1]), Turn(1, p[2], p[3])
 
     def subspace(self, p):
-        """Spin along a's x, seen from b, and along b's y."""
+        """Angular velocity along a's x, in b's axes, and along b's y."""
         return _columns(((p[2], 0.0, p[3]), NONE), (Y, NONE))
 
     def bias(self, p, v):
@@ -233,14 +233,14 @@ class Universal(JointKind):
         return array((-p[3] * rate, 0.0, p[2] * rate)), zeros(3)
 
     def complement(self, p):
-        """The moment across both axes, and all forces."""
+        """The moment across both axes and all forces."""
         moment = matrix([(-p[3],), (0.0,), (p[2],), (0.0,), (0.0,), (0.0,)])
         return np.hstack([moment, _unit_wrenches(3, 4, 5)])
 
 
 @dataclass(frozen=True)
 class Spherical(JointKind):
-    """A ball: turns about all axes; q a quaternion, v the angular velocity in b's axes."""
+    """A ball joint: q is a quaternion, v the angular velocity in b's axes."""
 
     name = "spherical"
     q_names = ("w", "x", "y", "z")
@@ -256,7 +256,7 @@ class Spherical(JointKind):
         return (Rotation(p.reshape(3, 3)),)
 
     def subspace(self, p):
-        """Spin along each of b's axes."""
+        """Angular velocity along each of b's axes."""
         return _columns((X, NONE), (Y, NONE), (Z, NONE))
 
     def rates(self, q, v):
@@ -284,7 +284,7 @@ class Spherical(JointKind):
         return quaternions.logarithm(quaternions.product(quaternions.conjugate(start), end))
 
     def random(self, rng):
-        """Any rotation, all alike."""
+        """A rotation, uniformly distributed."""
         return quaternions.random(rng)
 
 
@@ -305,7 +305,7 @@ class Planar(JointKind):
         return Shift(array((p[0], p[1], 0.0))), Turn(2, p[2], p[3])
 
     def subspace(self, p):
-        """Velocities along a's x and y, seen from b, and spin along z."""
+        """Velocities along a's x and y, in b's axes, and angular velocity along z."""
         c, s = p[2], p[3]
         return _columns((NONE, (c, -s, 0.0)), (NONE, (s, c, 0.0)), (Z, NONE))
 
@@ -315,13 +315,13 @@ class Planar(JointKind):
         return zeros(3), array((v[2] * (c * v[1] - s * v[0]), -v[2] * (c * v[0] + s * v[1]), 0.0))
 
     def complement(self, p):
-        """Moments across z, and the force along it."""
+        """Moments across z and the force along it."""
         return _unit_wrenches(0, 1, 5)
 
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """No joint at all: q a quaternion and the position of b in a's axes, v the twist of b in b's axes."""
+    """No constraint: q is a quaternion and the position of b in a's axes, v the twist of b in b's axes."""
 
     name = "free"
     q_names = ("w", "x", "y", "z", "px", "py", "pz")
@@ -337,7 +337,7 @@ class Free(JointKind):
         return Shift(array(p[9:])), Rotation(p[:9].reshape(3, 3))
 
     def subspace(self, p):
-        """Everything."""
+        """All directions."""
         return np.eye(6)[:3], np.eye(6)[3:]
 
     def rates(self, q, v):
@@ -345,7 +345,7 @@ class Free(JointKind):
         return np.concatenate([quaternions.rate(q[:4], v[:3]), quaternions.turned(q[:4], v[3:])])
 
     def complement(self, p):
-        """Nothing."""
+        """No wrenches."""
         return zeros(6, 0)
 
     def neutral(self):
@@ -370,7 +370,7 @@ class Free(JointKind):
         return np.concatenate([turn, quaternions.unscrewed(turn, moved)])
 
     def random(self, rng):
-        """Any rotation, within a metre either way."""
+        """Any rotation; positions up to a metre either way."""
         return np.concatenate([quaternions.random(rng), rng.uniform(-1, 1, 3)])
 
 
@@ -383,15 +383,15 @@ class Fixed(JointKind):
     units = ()
 
     def moves(self, p):
-        """None."""
+        """No moves."""
         return ()
 
     def subspace(self, p):
-        """Nothing."""
+        """No columns."""
         return _columns()
 
     def complement(self, p):
-        """Everything."""
+        """All wrenches."""
         return np.eye(6)
 
 

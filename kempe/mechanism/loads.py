@@ -7,7 +7,7 @@ from kempe.mechanism.bodies import Marker
 
 @dataclass(frozen=True, eq=False)
 class Spring:
-    """A spring and damper along the line between the origins of two markers; pulls when longer than `length`."""
+    """A spring and damper along the line between the origins of two markers; it pulls when longer than `length`."""
 
     name: str
     a: Marker
@@ -18,13 +18,13 @@ class Spring:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Paths and values."""
+        """Parameter values by path."""
         return {f"{self.name}.{n}": float(getattr(self, n)) for n in ("stiffness", "damping", "length")}
 
 
 @dataclass(frozen=True, eq=False)
 class Wrench:
-    """A constant force and moment on a body at a marker, in world axes or in the marker's."""
+    """A constant force and moment on a body at a marker, in world axes, or in the marker's axes if it follows."""
 
     name: str
     marker: Marker
@@ -34,6 +34,6 @@ class Wrench:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Paths and values."""
+        """Parameter values by path."""
         parts = {"force": self.force, "moment": self.moment}
         return {f"{self.name}.{n}.{k}": float(x) for n, xyz in parts.items() for k, x in zip("xyz", xyz, strict=True)}

@@ -1,4 +1,4 @@
-"""Mechanism: the builder in which a user writes down bodies, joints and loads."""
+"""Mechanism: the builder for bodies, joints, couplings and loads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -32,7 +32,7 @@ KNOWN = ", ".join(Options.__annotations__)  # as users are told
 
 @checked(MechanismError)
 class Mechanism:
-    """Bodies, joints and loads. SI units and radians; gravity is (0, 0, -9.81) unless said otherwise."""
+    """Bodies, joints, couplings and loads. SI units and radians; gravity is (0, 0, -9.81) by default."""
 
     def __init__(self, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81)):
         self.name = name
@@ -42,7 +42,7 @@ class Mechanism:
         self.joints: list[Joint] = []
         self.couplings: list[Coupling] = []
         self.loads: list[Spring | Wrench] = []
-        self.notes: list[str] = []  # of the file it was read from: what is not used, what is called otherwise here
+        self.notes: list[str] = []  # on the file it was read from: what is not used, what was renamed
         self.ground.at(0.0, 0.0, 0.0, name="origin")
 
     # ---- bodies ----------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ class Mechanism:
     def body(
         self, name: str, mass: float, com: Iterable[float] = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
     ) -> Body:
-        """A body by its mass, centre of mass, and inertia about that: three principal values or a 3 x 3 matrix."""
+        """A body with mass, centre of mass, and inertia about it (three principal values or a 3 x 3 matrix)."""
         return self.solid(name, Lump(mass, numbers(com, 3, f"com of {name!r}"), tensor_entries(inertia, name)))  # type: ignore[arg-type]
 
     def rod(self, name: str, length: float, mass: float, radius: float = 0.0) -> Body:
@@ -61,19 +61,19 @@ class Mechanism:
         return rod
 
     def box(self, name: str, size: Iterable[float], mass: float) -> Body:
-        """A uniform block, its middle at the origin."""
+        """A uniform block, centred at the origin."""
         return self.solid(name, Box(numbers(size, 3, f"size of {name!r}"), mass))  # type: ignore[arg-type]
 
     def cylinder(self, name: str, length: float, radius: float, mass: float) -> Body:
-        """A uniform cylinder along z, its middle at the origin."""
+        """A uniform cylinder along z, centred at the origin."""
         return self.solid(name, Cylinder(length, radius, mass))
 
     def sphere(self, name: str, radius: float, mass: float) -> Body:
-        """A uniform ball, its middle at the origin."""
+        """A uniform ball, centred at the origin."""
         return self.solid(name, Sphere(radius, mass))
 
     def plate(self, name: str, outline: Iterable[Iterable[float]], mass: float, thickness: float = 0.0) -> Body:
-        """A uniform plate in the x-y plane, its outline a polygon given by its corners in order."""
+        """A uniform plate in the x-y plane; `outline` lists the corners of its polygon in order."""
         corners = tuple(numbers(corner, 2, f"corner of {name!r}") for corner in outline)
         if len(corners) < 3:
             raise MechanismError(f"plate {name!r}: an outline has at least three corners, not {len(corners)}")
@@ -81,7 +81,7 @@ class Mechanism:
 
     def beam(self, name: str, length: float, E: float, I: Numbers, rho: float,  # noqa: E741
              A: float, modes: Any = 2, shape: Any = "pinned-pinned", **options) -> Body:  # fmt: skip
-        """A beam along +x from marker `start` to marker `end` that bends along y, or with two I along y and z.
+        """A beam along +x from marker `start` to marker `end` that bends along y, or with two `I` along y and z.
 
         shape: "pinned-pinned", "cantilever", "free", or functions of x / length. Options: damping [s], stiffening
         (True); see `docs/flexible.md`.
@@ -91,7 +91,7 @@ class Mechanism:
         return beam(self, name, length, E, I, rho, A, modes, shape, **options)
 
     def solid(self, name: str, solid: Solid | None = None) -> Body:
-        """A body that is one solid of any kind, or none yet; more can be added to it."""
+        """A body with one solid of any kind, or none yet; `body.add` adds more."""
         body = Body(self, name, [] if solid is None else [Part("", solid)])
         body.at(0.0, 0.0, 0.0, name="origin")
         self.bodies.append(body)
@@ -121,7 +121,7 @@ class Mechanism:
         return self.joint("cylindrical", name, a, b, (axis,), **options)
 
     def universal(self, name: str, a: Marker, b: Marker, axes: Iterable = (X, Y), **options: Unpack[Options]) -> Joint:
-        """Turns about the first axis, which a carries, then about the second, which b carries."""
+        """Turns about the first axis, fixed in a, then about the second, fixed in b."""
         return self.joint("universal", name, a, b, tuple(axes), **options)
 
     def spherical(self, name: str, a: Marker, b: Marker, **options: Unpack[Options]) -> Joint:
@@ -159,13 +159,13 @@ class Mechanism:
         switchable: bool | str = False,
         **unknown,
     ) -> Joint:
-        """A joint of any kind by its name; the methods above are the usual way."""
+        """A joint of any kind by name; usually called by the methods above."""
         if unknown:
             raise MechanismError(f"joint {name!r}: there is no option {', '.join(unknown)}; there are {KNOWN}")
         if kind not in KINDS:
             raise MechanismError(f"joint {name!r}: there is no kind {kind!r}; there are {', '.join(KINDS)}")
         if (KINDS[kind] is Helical) != (pitch is not None):
-            raise MechanismError(f"joint {name!r}: a helical joint, and no other, takes a pitch (metres per radian)")
+            raise MechanismError(f"joint {name!r}: helical joints need a pitch (metres per radian), others take none")
         freedoms = KINDS[kind].v_names
         values = {"damping": damping, "stiffness": stiffness, "rest": rest, "armature": armature}
         joint = Joint(
@@ -201,19 +201,19 @@ class Mechanism:
     ) -> "Strut":
         """A cylinder between two points: barrel, rod, slider, end joints. The coordinate of joint `name` is its length.
 
-        stroke: shortest and longest length, which become limits. mass: of both, or of barrel and rod. axis: for plane
+        stroke: shortest and longest length, which become limits. mass: the total, or (barrel, rod). axis: for planar
         mechanisms, the direction of the pins at both ends; without it, a universal joint at a and a ball at b. Options
-        are those of the slider, which is actuated unless said otherwise.
+        are those of the slider, which is actuated by default.
         """
         from kempe.mechanism.strut import strut
 
         return strut(self, name, a, b, stroke, mass, radius, axis, **options)
 
     def couple(self, name: str, coefficients: Mapping[str, float], offset: float = 0.0) -> Coupling:
-        """Ties joints together: the sum of coefficients times coordinates is `offset`, as of gears, or a rack.
+        """Couples joints: the sum of coefficients times coordinates is `offset`, as for gears or a rack.
 
-        coefficients: by joint, or joint.freedom where it has several; m.couple("mesh", {"sun": 30, "planet": 18}) for
-        two gears on one carrier, with their teeth.
+        coefficients: by joint, or joint.freedom where it has several. m.couple("mesh", {"sun": 30, "planet": 18})
+        couples two gears on one carrier by their numbers of teeth.
         """
         self.couplings.append(coupling(self, name, coefficients, offset))
         return self.couplings[-1]
@@ -237,7 +237,7 @@ class Mechanism:
         moment: Iterable[float] = (0.0, 0.0, 0.0),
         follows: bool = False,
     ) -> Wrench:
-        """A constant force and moment on a body at a marker, in world axes, or in the marker's if it follows."""
+        """A constant force and moment on a body at a marker, in world axes, or in the marker's axes if it follows."""
         where = f"wrench {name!r}"
         wrench = Wrench(name, marker, numbers(force, 3, where), numbers(moment, 3, where), bool(follows))  # type: ignore[arg-type]
         self.loads.append(wrench)
@@ -253,11 +253,11 @@ class Mechanism:
             named |= part.parameters
         return named
 
-    # ---- where it goes from here -----------------------------------------------------------------------
+    # ---- saving, checking, compiling -------------------------------------------------------------------
 
     @classmethod
     def from_dh(cls, name: str, gravity: Iterable[float] = (0.0, 0.0, -9.81), **table) -> "Mechanism":
-        """A serial arm of bent slender rods by Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
+        """A serial arm of bent slender rods from Denavit-Hartenberg parameters; see `kempe.mechanism.dh`."""
         from kempe.mechanism.dh import serial_arm
 
         arm = cls(name, gravity)
@@ -265,13 +265,13 @@ class Mechanism:
         return arm
 
     def save(self, path: str | Path) -> list[str]:
-        """Writes the mechanism as YAML, URDF or MJCF (.xml), as the path ends; returns what that could not say."""
+        """Writes YAML, URDF or MJCF (.xml), by the ending of the path; returns what the format cannot express."""
         from kempe.formats.saving import save
 
         return save(self, path)
 
     def check(self) -> "Findings":
-        """Everything that is wrong or looks wrong, at once."""
+        """All errors and suspicious findings at once."""
         from kempe.check import check
 
         return check(self)
@@ -305,14 +305,14 @@ class Mechanism:
         return compile_model(self, formulation, *listed, **{n: x for n, x in given.items() if x is not None})
 
     def mobility(self, near: Mapping | None = None) -> "Mobility":
-        """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
+        """Freedoms by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
 
-        near: joint values, to ask about the branch they are on, where a mechanism can be assembled in several ways.
+        near: joint values that select the branch if the mechanism can be assembled in several ways.
         """
         return self.compile().mobility(near)
 
     def _repr_html_(self) -> str:
-        """The graph in words where there is one, else what keeps it from being one."""
+        """The topology in words, or the errors if there are any."""
         findings = self.check()
         return f"<pre>{escape(self.topology().explain() if findings else str(findings))}</pre>"
 

@@ -1,8 +1,8 @@
-"""Rayleigh-Ritz shapes: how a beam may bend, as polynomials along its length, and the integrals its motion is made of.
+"""Rayleigh-Ritz shapes: the ways a beam can bend, as polynomials along its length, and their integrals.
 
-A deflection is a sum of coordinates times shapes, v(x) = sum of eta_i f_i(x / length). Whatever a shape was given as,
-it is held as a Chebyshev polynomial on 0..1, as close to the function as rounding allows: so derivatives and integrals
-are exact, any smooth function can be a shape, and a file can hold it.
+A deflection is a sum of coordinates times shapes, v(x) = sum of eta_i f_i(x / length). Every shape is stored as a
+Chebyshev polynomial on 0..1 that matches the given function to rounding. So derivatives and integrals are exact, any
+smooth function can be a shape, and shapes can be saved in files.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from kempe.errors import MechanismError
 
 Coefficients = tuple[float, ...]  # of Chebyshev polynomials on 0..1, the constant first
 DEGREES = (8, 16, 24, 32, 48, 64)
-ROUNDING = 3e-14  # of a shape's largest coefficient: what is left when a polynomial has met a function
-TINY = 1e-11  # of a matrix of integrals beside its diagonal: shapes that are orthogonal are so exactly
-MOST = 10  # modes: with many more a polynomial of degree 64 would not do
-ALONG = ("y", "z")  # the directions a beam bends in, beside its own x
+ROUNDING = 3e-14  # relative to the largest coefficient: a polynomial has converged when its last ones are this small
+TINY = 1e-11  # relative to the diagonal: smaller integrals are set to zero, so orthogonality is exact
+MOST = 10  # modes: degree 64 cannot represent many more
+ALONG = ("y", "z")  # the directions a beam bends in, across its own x
 
 
 def polynomial(function: Callable, where: str) -> Coefficients:
-    """A function on 0..1 as the polynomial that meets it."""
+    """The polynomial that interpolates a function on 0..1."""
     for degree in DEGREES:
         try:
             found = _interpolated(function, degree)
         except (TypeError, ValueError) as error:
-            raise MechanismError(f"{where}: a shape takes a number from 0 to 1, and gives one: {error}") from error
+            raise MechanismError(f"{where}: a shape maps a number from 0 to 1 to a number: {error}") from error
         size = np.abs(found).max()
         if not np.isfinite(size) or size == 0:
             raise MechanismError(f"{where}: a shape must be finite from 0 to 1, and not zero everywhere")
@@ -41,7 +41,7 @@ def polynomial(function: Callable, where: str) -> Coefficients:
 
 
 def _interpolated(function: Callable, degree: int) -> np.ndarray:
-    """Coefficients of the polynomial that meets a function at Chebyshev's points."""
+    """Coefficients of the polynomial that interpolates a function at the Chebyshev nodes."""
     count = degree + 1
     turns = [pi * (k + 0.5) / count for k in range(count)]
     values = [float(function(0.5 + 0.5 * cos(turn))) for turn in turns]
@@ -53,36 +53,36 @@ def _interpolated(function: Callable, degree: int) -> np.ndarray:
 
 
 def _pinned(number: int) -> Callable[[float], float]:
-    """Half waves (paper 5, eq. 45, with l2 in both sines): 1 in the middle of the first."""
+    """Half waves (paper 5, eq. 45, with l2 in both sines), scaled to 1 in the middle of the first."""
     return lambda s: sin(number * pi * s)
 
 
 def cosh(x: float) -> float:
-    """Of an argument that is not small."""
+    """The hyperbolic cosine, for arguments that are not small."""
     return 0.5 * (exp(x) + exp(-x))
 
 
 def sinh(x: float) -> float:
-    """Of an argument that is not small."""
+    """The hyperbolic sine, for arguments that are not small."""
     return 0.5 * (exp(x) - exp(-x))
 
 
 def _cantilever(number: int) -> Callable[[float], float]:
-    """Modes of a beam clamped at 0 and free at 1, where they are 1; cos(b) cosh(b) = -1."""
+    """Modes of a beam clamped at 0 and free at 1, scaled to 1 there; cos(b) cosh(b) = -1."""
     b = _root(lambda b: cos(b) + 1 / cosh(b), (number - 1) * pi, number * pi)
-    growing = (sin(b) - cos(b) - exp(-b)) / (sinh(b) + sin(b))  # 1 - sigma, free of cancellation
+    growing = (sin(b) - cos(b) - exp(-b)) / (sinh(b) + sin(b))  # 1 - sigma, without cancellation
     return _clamped(b, growing, -1.0)
 
 
 def _free(number: int) -> Callable[[float], float]:
-    """Modes of a beam that nothing holds, 1 at their end; cos(b) cosh(b) = 1."""
+    """Modes of a free-free beam, scaled to 1 at the end; cos(b) cosh(b) = 1."""
     b = _root(lambda b: cos(b) - 1 / cosh(b), number * pi, (number + 1) * pi)
     growing = (cos(b) - sin(b) - exp(-b)) / (sinh(b) - sin(b))
     return _clamped(b, growing, 1.0)
 
 
 def _clamped(b: float, growing: float, sign: float) -> Callable[[float], float]:
-    """cosh + sign cos - sigma (sinh + sign sin) of b s, over its value at 1."""
+    """cosh + sign cos - sigma (sinh + sign sin) of b s, divided by its value at 1."""
 
     def mode(s: float) -> float:
         hyperbolic = 0.5 * (growing * exp(b * s) + (2 - growing) * exp(-b * s))
@@ -93,7 +93,7 @@ def _clamped(b: float, growing: float, sign: float) -> Callable[[float], float]:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """By halving; the function changes its sign once between the two, and may vanish at low."""
+    """Bisection; the function changes sign once between the two, and may vanish at `low`."""
     low = low + 0.1
     below = function(low) > 0
     for _ in range(100):
@@ -110,7 +110,7 @@ NAMED = {"pinned-pinned": _pinned, "cantilever": _cantilever, "free": _free}
 
 @cache
 def named(shape: str, number: int) -> Coefficients:
-    """The shape of that number, from 1, of those with a name."""
+    """The named shape with this number, counted from 1."""
     return polynomial(NAMED[shape](number), f"shape {shape!r}")
 
 
@@ -119,11 +119,11 @@ def named(shape: str, number: int) -> Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class Integrals:
-    """Of shapes f_i over a beam of unit length; plane: 0 where a shape bends along y, 1 along z.
+    """Integrals of shapes f_i over a beam of unit length; plane: 0 for a shape that bends along y, 1 along z.
 
     whole: of f_i; lever: of s f_i; overlap: of f_i f_j, whatever their planes; curvature: of f_i'' f_j''. shortening:
-    the polynomials of s that f_i' f_j' integrate to from 0, and shortened, sunk: their integrals, and those of s times
-    them. Those of two shapes in different planes vanish, overlap aside.
+    the integrals of f_i' f_j' from 0 to s, as polynomials of s; shortened: the integrals of these; sunk: of s times
+    these. Apart from overlap, integrals of two shapes in different planes are zero.
     """
 
     plane: tuple[int, ...]
@@ -139,7 +139,7 @@ class Integrals:
 
 @cache
 def integrals(shapes: tuple[tuple[Coefficients, ...], ...]) -> Integrals:
-    """Of the shapes along y, and along z."""
+    """Integrals of the shapes along y and along z."""
     plane = tuple(k for k, own in enumerate(shapes) for _ in own)
     f = tuple(Chebyshev(c, domain=[0.0, 1.0]) for own in shapes for c in own)
     s = Chebyshev([0.5, 0.5], domain=[0.0, 1.0])
@@ -164,7 +164,7 @@ def integrals(shapes: tuple[tuple[Coefficients, ...], ...]) -> Integrals:
 
 
 def _product(f: Chebyshev, g: Chebyshev) -> Chebyshev:
-    """By T_i T_j = (T_(i+j) + T_|i-j|) / 2; NumPy's own product goes through a BLAS."""
+    """The product, by T_i T_j = (T_(i+j) + T_|i-j|) / 2; NumPy's own product calls a BLAS."""
     found = np.zeros(len(f.coef) + len(g.coef) - 1)
     places = np.arange(len(g.coef))
     for i, c in enumerate(f.coef):
@@ -183,7 +183,7 @@ def _clean(matrix: np.ndarray) -> np.ndarray:
 
 
 def chebyshev(coefficients: Sequence[float], s):
-    """The value at s, a number or a symbol, by Clenshaw's recursion."""
+    """The value at s (a number or a symbol) by Clenshaw's recursion."""
     x, first, second = 2 * s - 1, 0.0, 0.0
     for c in reversed(coefficients[1:]):
         first, second = 2 * x * first - second + c, first

@@ -1,4 +1,4 @@
-"""All kinds of solids by name: those of `bodies`, ellipsoids, and meshes of files, which are only drawn."""
+"""Solids: all kinds by name; those of `bodies`, plus ellipsoids and mesh files, which are only drawn."""
 
 from dataclasses import dataclass
 
@@ -25,14 +25,14 @@ from kempe.spatial.inertia import RigidInertia
 
 @dataclass(frozen=True)
 class Ellipsoid(Solid):
-    """A uniform ellipsoid by its three diameters, its middle at the origin."""
+    """A uniform ellipsoid with three diameters, centred at the origin."""
 
     size: tuple[float, float, float]
     mass: float
     kind = "ellipsoid"
 
     def inertia(self, value: Values) -> RigidInertia:
-        """For half axes a, b, c: I_x = m (b^2 + c^2) / 5, and so on round."""
+        """With semi-axes a, b, c: I_x = m (b^2 + c^2) / 5, the others cyclically."""
         x, y, z = (value(f"size.{n}") * value(f"size.{n}") for n in "xyz")
         share = value("mass") / 20
         return RigidInertia(
@@ -42,9 +42,9 @@ class Ellipsoid(Solid):
 
 @dataclass(frozen=True)
 class MeshFile(Solid):
-    """What the mesh of a file looks like, `scale` times as large along its own axes; it weighs nothing.
+    """The shape of a mesh file for drawing, scaled by `scale` along its own axes; it has no mass.
 
-    The file is read when it is drawn.
+    The file is read when the mesh is drawn.
     """
 
     file: str
@@ -57,11 +57,11 @@ class MeshFile(Solid):
         object.__setattr__(self, "scale", numbers(self.scale, 3, f"scale of mesh {self.file!r}"))
 
     def parameters(self):
-        """None."""
+        """A mesh has no parameters."""
         return {}
 
     def inertia(self, value: Values) -> RigidInertia:
-        """None."""
+        """Zero."""
         return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 

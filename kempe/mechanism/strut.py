@@ -1,4 +1,4 @@
-"""Struts: a hydraulic cylinder or linear actuator between two points, its bodies and joints in one call."""
+"""Struts: a hydraulic cylinder or linear actuator between two points, with bodies and joints created in one call."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from kempe.mechanism.joint import Joint
     from kempe.mechanism.mechanism import Mechanism
 
-# Of the shortest length: how far the barrel reaches; of the stroke: how much of the rod stays inside at full length.
+# Fractions of the shortest length: the length of the barrel, and the part of the rod that stays inside at full length.
 REACH, INSIDE = 0.9, 0.15
 
 
 @dataclass(frozen=True, eq=False)
 class Strut:
-    """What a strut is made of. The slider has the strut's own name, and its coordinate is the strut's length."""
+    """The parts of a strut. The slider has the strut's name; its coordinate is the strut's length."""
 
     barrel: Body
     rod: Body
@@ -35,16 +35,16 @@ def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius,
     where = f"strut {name!r}"
     shortest, longest = numbers(stroke, 2, f"{where}: stroke, its shortest and longest length")
     if not 0 < shortest < longest:
-        raise MechanismError(f"{where}: its lengths {shortest:g} and {longest:g} must be positive and rising")
+        raise MechanismError(f"{where}: its lengths {shortest:g} and {longest:g} must be positive and increasing")
     masses = (0.7 * mass, 0.3 * mass) if np.ndim(mass) == 0 else numbers(mass, 2, f"{where}: mass, of barrel and rod")
     if not all(x >= 0 for x in masses):
         raise MechanismError(
-            f"{where}: mass takes a number, or those of barrel and rod, that are not negative (0: a pure force); not "
+            f"{where}: mass takes one number, or two for barrel and rod, not negative (0: a pure force); not "
             f"{short(mass)}"
         )
     radius = shortest / 20 if radius is None else float(radius)
     barrel, rod = m.solid(f"{name} barrel"), m.solid(f"{name} rod")
-    # Both lie along their own z: the barrel begins at a, the rod ends at b.
+    # Both lie along their own z axis: the barrel starts at a, the rod ends at b.
     own, reach = REACH * shortest, longest - shortest + INSIDE * shortest
     barrel.add("tube", Cylinder(own, radius, masses[0]), at=(0, 0, own / 2))
     rod.add("bar", Cylinder(reach, 0.6 * radius, masses[1]), at=(0, 0, -reach / 2))
@@ -61,7 +61,7 @@ def strut(m: "Mechanism", name: str, a: Marker, b: Marker, stroke, mass, radius,
 
 
 def _across(axis: np.ndarray, where: str) -> np.ndarray:
-    """A marker's axes on a body whose z lies across an axis: at angle zero the strut points across it."""
+    """Marker axes on a body whose z axis is perpendicular to `axis`: at angle zero the strut is perpendicular to it."""
     if axis.shape != (3,) or not norm(axis) > 0:
         raise MechanismError(f"{where}: axis takes a direction such as (0, 0, 1), not {axis!r}")
     y = axis / norm(axis)

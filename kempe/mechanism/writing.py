@@ -1,4 +1,4 @@
-"""Mechanisms written as YAML files, so that reading gives them back."""
+"""Writing YAML: mechanisms as YAML files that read back as the same mechanism."""
 
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 
 def text(mechanism: "Mechanism") -> str:
-    """A mechanism as the YAML of a file."""
+    """A mechanism as YAML text."""
     names = [part.name for part in (*mechanism.bodies, *mechanism.joints, *mechanism.couplings, *mechanism.loads)]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise MechanismError(
-            f"saving {mechanism.name!r}: two of its parts are called {twice!r}; give each its own name"
-        )
+        raise MechanismError(f"saving {mechanism.name!r}: two of its parts are named {twice!r}; give each its own name")
     content: dict[str, Any] = {"name": mechanism.name, "gravity": list(mechanism.gravity)}
     on_ground = {n: _written_place(marker) for n, marker in mechanism.ground.markers.items() if n != "origin"}
     if on_ground:

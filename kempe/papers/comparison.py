@@ -1,4 +1,4 @@
-"""Comparison: a number of a paper beside ours, how far apart they are, and why."""
+"""Comparison: a number of a paper with ours, their difference, and the reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Span(NamedTuple):
-    """What a paper gives as from one number to another, both included."""
+    """A range given by a paper, both ends included."""
 
     low: float
     high: float
@@ -16,12 +16,12 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of a paper, or several of a kind, beside ours.
+    """One number of a paper, or several of a kind, compared with ours.
 
-    what: it is. where: in the paper, by table, figure, equation or section. paper: one for all of ours, or one for
-    each. ours: from the run. unit: of both; empty for plain numbers. to: what the paper's digits leave open. reason:
-    why they differ, in sentences; a number of ours in them comes from the run as well. told: the paper's words, where
-    they are more than a number. digits: of ours that are shown.
+    what: the quantity. where: in the paper, by table, figure, equation or section. paper: one for all of ours, or one
+    for each. ours: from the run. unit: of both; empty for plain numbers. to: the tolerance left by the paper's digits.
+    reason: why they differ, in sentences; our numbers in them also come from the run. told: the paper's words, if they
+    are more than a number. digits: of ours that are shown.
     """
 
     what: str
@@ -43,15 +43,15 @@ class Comparison:
 
     @property
     def pairs(self) -> tuple[tuple[float | Span, float], ...]:
-        """The paper's and ours, number by number."""
+        """Pairs of the paper's numbers and ours."""
         ours = self.ours if isinstance(self.ours, tuple) else (self.ours,)
         one_for_all = not isinstance(self.paper, tuple) or isinstance(self.paper, Span)
         return tuple(zip(self.printed * (len(ours) if one_for_all else 1), ours, strict=True))
 
     @property
     def farthest(self) -> tuple[float, float]:
-        """Ours less the paper's where that is largest in size, and the paper's number there, of a span the nearer
-        end."""
+        """The difference (ours minus the paper's) that is largest in size, and the paper's number there (the nearer end
+        of a span)."""
         found = []
         for paper, ours in self.pairs:
             near = min(max(ours, paper.low), paper.high) if isinstance(paper, Span) else paper
@@ -60,12 +60,12 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether all of ours are what the paper has, as far as its digits tell."""
+        """Whether all of ours agree with the paper, within its digits."""
         return abs(self.farthest[0]) <= self.to * (1 + 1e-9)
 
     @property
     def row(self) -> tuple[str, str, str, str, str, str]:
-        """As a reader sees it: what, where, the paper's, ours, the difference, why."""
+        """The row of a table: what, where, the paper's, ours, the difference, why."""
         unit = f" {self.unit}" if self.unit else ""
         paper = self.told or _listed(self.printed) + unit
         ours = _listed([ours for _, ours in self.pairs], self.digits) + unit
@@ -97,7 +97,7 @@ def _listed(numbers: Sequence[float | Span], digits: int = 6) -> str:
 
 
 def _short(x: float, digits: int) -> str:
-    """With so many digits, and without an exponent unless it is very small or large."""
+    """A number with this many digits, without an exponent unless it is very small or large."""
     if 1e-3 <= abs(x) < 1e6:
         return np.format_float_positional(x, digits, unique=False, fractional=False, trim="-")
     return f"{x:.{digits}g}"

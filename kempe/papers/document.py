@@ -1,4 +1,4 @@
-"""Document: the reports of studies as one page of HTML that fetches nothing, and the same as text."""
+"""Document: the reports of studies as one self-contained HTML page, and as text."""
 
 import json
 import re
@@ -15,14 +15,14 @@ from kempe.whole import write_whole
 
 @dataclass(frozen=True)
 class Document:
-    """What was written: the page, and all files, its own and those of the studies."""
+    """The written files: the page, and all files including those of the studies."""
 
     page: Path
     files: tuple[Path, ...]
 
 
 def write(folder: Path, chapters: Sequence[Report], seconds: float) -> Document:
-    """The page of these reports, index.html, and the same as text; seconds: that all of it took."""
+    """Writes the page of these reports, index.html, and the same as text; seconds: the total time."""
     folder.mkdir(parents=True, exist_ok=True)
     title = "Five papers, reproduced" if len(chapters) == 5 else ", ".join(x.title.split(":")[0] for x in chapters)
     told = _told(chapters, seconds)
@@ -50,13 +50,13 @@ def _told(chapters: Sequence[Report], seconds: float) -> list[str]:
     compared = [comparison for chapter in chapters for comparison in chapter.comparisons]
     agreeing = sum(comparison.agrees for comparison in compared)
     told = [
-        f"Made by Kempe {__version__} in {seconds:.0f} s. Numbers of ours, in tables and in sentences, are those of "
-        "this run; times depend on the machine, and on what else it does."
+        f"Made by Kempe {__version__} in {seconds:.0f} s. Our numbers, in tables and in sentences, are from "
+        "this run; times depend on the machine and its load."
     ]
     if compared:
         told.append(
-            f"{len(compared)} comparisons with numbers of the papers: {agreeing} agree as far as the paper's digits "
-            f"tell, {len(compared) - agreeing} differ, with the reason beside them."
+            f"{len(compared)} comparisons with numbers of the papers: {agreeing} agree within the paper's digits, "
+            f"{len(compared) - agreeing} differ, with the reason given."
         )
     return told
 
@@ -84,15 +84,15 @@ def _compared(chapter: Report, caption: str) -> str:
 def _chapter(chapter: Report) -> str:
     broken = ""
     if chapter.trouble:
-        broken = f'<p class="trouble">The study broke off here.</p><pre>{escape(chapter.trouble)}</pre>'
+        broken = f'<p class="trouble">The study failed here.</p><pre>{escape(chapter.trouble)}</pre>'
     compared = _compared(chapter, "The paper's numbers and ours") if chapter.comparisons else ""
     head = f'<h2 id="{escape(chapter.name)}">{escape(chapter.title)}</h2>'
     return f"<section>{head}{compared}{''.join(chapter.parts)}{broken}</section>"
 
 
 def _pages(chapters: Sequence[Report]) -> dict:
-    """Pages of frames by name, parted before their last script: what they show, and the number of the player's code,
-    which is the same in all of them and kept once."""
+    """Pages of frames by name, split before their last script: their content, and the index of the player's code, which
+    all pages share and which is stored once."""
     code: list[str] = []
     shown: dict[str, list] = {}
     for chapter in chapters:
@@ -105,7 +105,7 @@ def _pages(chapters: Sequence[Report]) -> dict:
 
 
 def _in_script(content: Mapping) -> str:
-    """As JSON inside a script element, which only a "<" can end."""
+    """JSON for a script element, which only a "<" can end."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -121,12 +121,12 @@ def _text(title: str, told: Sequence[str], chapters: Sequence[Report]) -> str:
             lines += text_table("The paper's numbers and ours", HEADER, [x.row for x in chapter.comparisons])
         lines += chapter.lines
         if chapter.trouble:
-            lines += ["The study broke off here.", "", *(f"    {line}" for line in chapter.trouble.splitlines())]
+            lines += ["The study failed here.", "", *(f"    {line}" for line in chapter.trouble.splitlines())]
     return "\n".join(lines) + "\n"
 
 
 def as_json(comparison: Comparison) -> dict:
-    """A comparison as numbers and texts."""
+    """A comparison as plain data."""
     what, where, paper, _, _, reason = comparison.row
     numbers = [ours for _, ours in comparison.pairs]
     found = {"what": what, "where": where, "paper": paper, "ours": numbers, "unit": comparison.unit}

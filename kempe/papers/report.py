@@ -18,16 +18,16 @@ from kempe.whole import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DOTS = 110  # an inch, of figures: a sheet of 9 inches is as wide as the page
+DOTS = 110  # per inch: a figure of 9 inches is as wide as the page
 
 
 @dataclass
 class Report:
-    """What a study found, a chapter of a document. Files are written to the folder as they come, named by what they
-    hold; its last part names the chapter.
+    """The results of a study, a chapter of a document. Files are written to the folder immediately, named by their
+    content; the last part of the folder names the chapter.
 
-    parts: of the page; frames among them are filled in by `pages`, such as animations. lines: the same as text.
-    trouble: why the study broke off, empty where it did not.
+    parts: of the page; `pages` fills in its frames, such as animations. lines: the same as text. trouble: why the study
+    failed, empty if it did not.
     """
 
     folder: Path
@@ -45,33 +45,33 @@ class Report:
 
     @property
     def name(self) -> str:
-        """Of the chapter, in links."""
+        """The name of the chapter in links."""
         return self.folder.name
 
     def heading(self, text: str) -> None:
-        """Begins a section."""
+        """Starts a section."""
         self.headings.append(text)
         self.parts.append(f'<h3 id="{escape(self.name)}-{len(self.headings)}">{escape(text)}</h3>')
         self.lines += ["", f"### {text}", ""]
 
     def say(self, sentence: str) -> None:
-        """A paragraph."""
+        """Adds a paragraph."""
         self.parts.append(f"<p>{escape(sentence)}</p>")
         self.lines += [sentence, ""]
 
     def compare(self, *args, **options) -> None:
-        """A number of the paper beside ours; arguments are those of `Comparison`."""
+        """Adds a comparison; arguments are those of `Comparison`."""
         self.comparisons.append(Comparison(*args, **options))
 
     def table(self, name: str, caption: str, header: Sequence[str], rows: Sequence[Sequence]) -> None:
-        """A table, also as a CSV file of that name."""
+        """Adds a table, also as a CSV file of that name."""
         shown = [[_shown(x) for x in row] for row in rows]
         self.parts.append(html_table(caption, header, shown))
         self.lines += text_table(caption, header, shown)
         self._csv(name, header, rows)
 
     def figure(self, name: str, caption: str, figure: "Figure", data: Mapping[str, np.ndarray]) -> None:
-        """A figure as PNG, its numbers as CSV."""
+        """Adds a figure as PNG, and its data as CSV."""
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=DOTS)
         self._file(f"{name}.png", file.getvalue())
@@ -79,13 +79,13 @@ class Report:
         self._csv(name, list(data), list(zip(*(np.asarray(x).tolist() for x in data.values()), strict=True)))
 
     def picture(self, name: str, caption: str, draw: Callable[[Path], Path]) -> None:
-        """A picture that `draw` writes to the PNG file it is given."""
+        """Adds a picture that `draw` writes to the given PNG file."""
         path = draw(self.folder / f"{name}.png")
         self.files.append(path)
         self._show(name, caption, path.read_bytes())
 
     def animation(self, name: str, caption: str, draw: Callable[[Path], Path]) -> None:
-        """A page of its own that `draw` writes to the file it is given, shown in a frame."""
+        """Adds a separate page that `draw` writes to the given file, shown in a frame."""
         path = draw(self.folder / f"{name}.html")
         self.files.append(path)
         frame = f'<iframe title="{escape(caption)}" data-page="{escape(self.name)}-{len(self.pages)}"></iframe>'
@@ -95,7 +95,7 @@ class Report:
 
     def _show(self, name: str, caption: str, content: bytes) -> None:
         image = base64.b64encode(content).decode()
-        wide, tall = struct.unpack(">II", content[16:24])  # so that the page keeps its place while pictures load
+        wide, tall = struct.unpack(">II", content[16:24])  # so that the layout does not shift while pictures load
         self.parts.append(
             f'<figure><div class="sheet"><img alt="{escape(caption)}" width="{wide}" height="{tall}" '
             f'src="data:image/png;base64,{image}"></div>'
@@ -111,7 +111,7 @@ class Report:
 
 
 def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    """A table of texts; cells know their column's name, for screens too narrow for columns. kind: of its style."""
+    """An HTML table; cells have the name of their column, for narrow screens. kind: its style class."""
     head = "".join(f'<th scope="col">{escape(h)}</th>' for h in header)
     body = "".join(
         "<tr>"
@@ -126,13 +126,13 @@ def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def text_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The same as lines of text."""
+    """The same table as lines of text."""
     lines = [f"**{caption}**", "", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
 
 
 def csv_text(header: Sequence[str], rows: Sequence[Sequence]) -> str:
-    """The same as a file of numbers."""
+    """The same table as CSV."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(header)

@@ -1,4 +1,4 @@
-"""Sheets: the axes that figures of reports are drawn on, all in one style."""
+"""Sheets: figures and axes for reports, in one style."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ DASHES = (4, 3)
 
 
 def sheet(rows: int, columns: int, size: tuple[float, float]) -> "tuple[Figure, np.ndarray]":
-    """A figure of this size [inch] and its axes (rows, columns), those below each other over the same times."""
+    """A figure of this size [inch] and its axes (rows, columns), with shared x axes in columns."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")

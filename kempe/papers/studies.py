@@ -1,4 +1,4 @@
-"""The papers' studies by number, and a study carried out: a report whatever happens."""
+"""Studies: the studies of the papers by number, and a function that runs one and always returns a report."""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -18,18 +18,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's: the title of its report, and what fills that in, saying what is being done."""
+    """The study of a paper: the title of its report, and the function that fills it and reports progress."""
 
     title: str
     fill: Callable[[Report, Say], None]
 
 
-PAPERS = {3: paper3, 5: paper5, 2: paper2, 1: paper1, 4: paper4}  # what takes longest first, where several run at once
+PAPERS = {3: paper3, 5: paper5, 2: paper2, 1: paper1, 4: paper4}  # longest first, for parallel runs
 STUDIES = {number: Study(paper.TITLE, paper.study) for number, paper in PAPERS.items()}
 
 
 def chosen(papers: Iterable[int]) -> dict[int, Study]:
-    """The studies of these papers, of all where none is named, in the order in which they are best begun."""
+    """The studies of these papers (default all), in the best order to start them."""
     named = set(papers) or set(STUDIES)
     for paper in sorted(named - set(STUDIES)):
         there = ", ".join(map(str, sorted(STUDIES)))
@@ -38,7 +38,7 @@ def chosen(papers: Iterable[int]) -> dict[int, Study]:
 
 
 def carried_out(study: Study, folder: Path, say: Say) -> Report:
-    """The study's report; where something goes wrong, what there is so far, and what went wrong."""
+    """Runs a study and returns its report; after an error, the partial report with the error."""
     report = Report(folder, study.title)
     try:
         study.fill(report, say)

@@ -1,13 +1,13 @@
-"""Timing: what is run in turn, so that all share the machine's moods."""
+"""Timing: runs actions in turn, so that fluctuations of the machine affect all of them."""
 
 import time
 from collections.abc import Callable, Mapping
 
-REPEATS, RUNS = 5, 3  # of what takes microseconds or milliseconds, and of whole runs
+REPEATS, RUNS = 5, 3  # of short actions, and of whole runs
 
 
 def in_turn(actions: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, list[float]]:
-    """Seconds of each, as often as asked; a first turn is not counted."""
+    """The seconds of each repetition; a first round is not counted."""
     spent: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(repeats + 1):
         for name, action in actions.items():
@@ -19,5 +19,5 @@ def in_turn(actions: Mapping[str, Callable[[], object]], repeats: int = REPEATS)
 
 
 def least(actions: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:
-    """The least seconds of each: whatever else the machine does only adds to them."""
+    """The shortest time of each: other work of the machine can only add to it."""
     return {name: min(times) for name, times in in_turn(actions, repeats).items()}

@@ -1,1 +1,1 @@
-"""What a run leaves behind: named histories, files of them, plots, and how it ended."""
+"""Results: the histories of a run by name, with files, plots, and how the run ended."""

@@ -1,4 +1,4 @@
-"""Energy and power along a run, and what of its power is unaccounted for."""
+"""Balance: energy and power along a run, and the imbalance of its power."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Energy(np.ndarray):
-    """Total energy (n,), in joules, an array that knows its parts: `kinetic` and `potential`."""
+    """Total energy (n,), in joules, with its parts as attributes `kinetic` and `potential`."""
 
     kinetic: np.ndarray
     potential: np.ndarray
@@ -29,26 +29,26 @@ class Energy(np.ndarray):
         return total
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        """What is computed from it is a plain array: its parts would no longer be the array's."""
+        """Results of computations are plain arrays, since the parts would no longer belong to them."""
         return array[()] if return_scalar else np.asarray(array)
 
     def __getitem__(self, key):
-        """Part of it is a plain array, or a number."""
+        """Elements and slices are plain numbers and arrays."""
         return np.asarray(self)[key]
 
     @property
     def total(self) -> np.ndarray:
-        """Both together, as a plain array."""
+        """The total as a plain array."""
         return np.asarray(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """Where power comes from and goes, each (n,), in watts.
+    """The sources and sinks of power, each (n,), in watts.
 
     actuators: efforts times rates; dampers: in joints and between points, never positive; loads: wrenches; stops: at
-    the limits of joints, which give back part of what they take;
-    energy_rate: how fast kinetic and potential energy together grow, from coordinates, rates and accelerations.
+    the limits of joints, which return part of what they absorb;
+    energy_rate: the rate of kinetic plus potential energy, from coordinates, rates and accelerations.
     """
 
     actuators: np.ndarray
@@ -59,17 +59,17 @@ class Power:
 
     @property
     def supplied(self) -> np.ndarray:
-        """By actuators, dampers, loads and stops together."""
+        """The sum over actuators, dampers, loads and stops."""
         return self.actuators + self.dampers + self.loads + self.stops
 
     @property
     def imbalance(self) -> np.ndarray:
-        """What the energy's rate is not explained by: zero where accelerations obey the equations of motion."""
+        """The energy rate minus the supplied power: zero if accelerations obey the equations of motion."""
         return self.energy_rate - self.supplied
 
 
 def joint_reactions(run: "Trajectory") -> Reactions:
-    """What all joints exert along a run."""
+    """The reactions of all joints along a run."""
     if np.isnan(run.u).any():
         raise StateError(
             "this run has no efforts, so reactions are not known; inverse_dynamics(motion) gives one that has"
@@ -95,21 +95,21 @@ def joint_reactions(run: "Trajectory") -> Reactions:
 
 
 def no_joint(run: "Trajectory", name: str) -> np.ndarray:
-    """Says that there is none of that name."""
+    """Raises that there is no joint of that name."""
     raise unknown("joint", name, run.reactions)
 
 
 def energy(run: "Trajectory") -> Energy:
-    """Along a run."""
+    """Kinetic, potential and total energy along a run."""
     return Energy(*run.model.energy(run.q, run.v, p=run.inputs))
 
 
 def power(run: "Trajectory") -> Power:
-    """Along a run."""
+    """The parts of power along a run."""
     actuators = np.einsum("ij,ij->i", run.u, run.v[:, run.model.driven])
     stops = np.einsum("ij,ij->i", run.stops, run.v[:, run.model.limited])
     dampers, loads = run.model.passive_power(run.q, run.v, p=run.inputs)
-    # Accelerations of a last row may be undetermined: then so is this.
+    # Accelerations of a last row may be undetermined; then this is NaN too.
     grown = run.model.call("energy_rate", run.q, run.v, run.a, p=run.inputs)
     parts = actuators, dampers, loads, stops, grown
     for part in parts:

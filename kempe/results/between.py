@@ -1,4 +1,4 @@
-"""What a run was between its rows: Hermite polynomials through values and derivatives."""
+"""Between: interpolation between the rows of a run by Hermite polynomials."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Instants:
-    """Times found among rows: each lies in the interval that row `at` begins, `s` of its length `h` later.
+    """Times located among rows: each is in the interval starting at row `at`, at the fraction `s` of its length `h`.
 
-    s is 0 where a time is that of a row; of rows with the same time the last is taken, the state after a jump.
+    s is 0 at the time of a row; of rows with the same time, the last is used, the state after a jump.
     """
 
     at: np.ndarray
@@ -23,7 +23,7 @@ class Instants:
 
 
 def find(t: np.ndarray, times: np.ndarray) -> Instants:
-    """Where times, all within those of the rows, are."""
+    """Locates times, all within those of the rows."""
     at = np.searchsorted(t, times, side="right") - 1
     after = np.minimum(at + 1, len(t) - 1)
     h = np.where(after > at, t[after] - t[at], 1.0)
@@ -31,12 +31,12 @@ def find(t: np.ndarray, times: np.ndarray) -> Instants:
 
 
 def linear(x: np.ndarray, where: Instants) -> np.ndarray:
-    """By straight lines."""
+    """Linear interpolation."""
     return _exact(x, where, lambda s, h, a, b: x[a] + s * (x[b] - x[a]))
 
 
 def cubic(x: np.ndarray, xdot: np.ndarray, where: Instants) -> np.ndarray:
-    """By cubics through values and first derivatives."""
+    """Cubic interpolation of values and first derivatives."""
 
     def between(s, h, a, b):
         rise = x[b] - x[a]
@@ -57,11 +57,11 @@ def cubic_rate(x: np.ndarray, xdot: np.ndarray, where: Instants) -> np.ndarray:
 
 
 def quintic(x: np.ndarray, xdot: np.ndarray, xddot: np.ndarray, where: Instants) -> np.ndarray:
-    """By quintics through values, first and second derivatives."""
+    """Quintic interpolation of values, first and second derivatives."""
 
     def between(s, h, a, b):
         first, second = h * xdot[a], 0.5 * h * h * xddot[a]
-        # What is left at the end of the interval of value, slope and curvature after the first three terms.
+        # Value, slope and curvature at the end of the interval, minus the first three terms.
         value = x[b] - x[a] - first - second
         slope = h * xdot[b] - first - 2 * second
         bend = 0.5 * h * h * xddot[b] - second
@@ -74,7 +74,7 @@ def quintic(x: np.ndarray, xdot: np.ndarray, xddot: np.ndarray, where: Instants)
 
 
 def _exact(x: np.ndarray, where: Instants, between) -> np.ndarray:
-    """Rows as they are where a time is a row's, also beside rows that are not finite; polynomials elsewhere."""
+    """Exact rows at the times of rows, even next to non-finite rows; polynomials elsewhere."""
     out = x[where.at]
     inside = where.s > 0
     if inside.any():

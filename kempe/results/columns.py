@@ -1,4 +1,4 @@
-"""Columns: what a run recorded as named numbers with units, the same names in files, tables and plots."""
+"""Columns: the data of a run as named columns with units, with the same names in files, tables and plots."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COORDINATE, RATE, ACCELERATION, EFFORT = "coordinate", "rate", "acceleration", "
 STOP, LAW = "stop", "law"
 TIME = "t [s]"
 
-# Units of each quantity where its freedom turns, slides, or is part of a quaternion, which has none.
+# Units of each quantity for freedoms that turn, slide, or are part of a quaternion, which has none.
 UNITS = {
     COORDINATE: {"rad": "rad", "m": "m", "": ""},
     RATE: {"rad": "rad/s", "m": "m/s"},
@@ -26,12 +26,12 @@ UNITS = {
     EFFORT: {"rad": "N m", "m": "N"},
     STOP: {"rad": "N m", "m": "N"},
 }
-SHOWN = 20  # names listed in a complaint
+SHOWN = 20  # names listed in an error
 
 
 @dataclass(frozen=True)
 class Label:
-    """The head of a column: a joint, the coordinate or freedom of it, the quantity and its unit, empty for none."""
+    """The head of a column: a joint, its coordinate or freedom, the quantity and its unit (empty for none)."""
 
     joint: str
     of: str
@@ -40,7 +40,7 @@ class Label:
 
     @property
     def name(self) -> str:
-        """What the column is called: `shoulder`, `shoulder.rate`, `shoulder.effort`."""
+        """The name of the column: `shoulder`, `shoulder.rate`, `shoulder.effort`."""
         return self.of if self.quantity in (COORDINATE, LAW) else f"{self.of}.{self.quantity}"
 
     @property
@@ -51,13 +51,13 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Column(Label):
-    """A label with its numbers, one a row."""
+    """A label with its values, one per row."""
 
     values: np.ndarray
 
 
 def labels(model: "Model", quantity: str) -> list[Label]:
-    """Those of one quantity, in the order of the model's q, v or u."""
+    """The labels of one quantity, in the order of the model's q, v or u."""
     tree = model.topology.tree
     if quantity == COORDINATE:
         found = [(t, n, unit) for t in tree for n, unit in zip(t.joint.type.q_names, _q_units(t), strict=True)]
@@ -73,13 +73,13 @@ def labels(model: "Model", quantity: str) -> list[Label]:
 
 
 def _q_units(t) -> tuple[str, ...]:
-    """Units of a joint's coordinates: where there is one more than freedoms, the first four are a quaternion."""
+    """Units of a joint's coordinates: if there are more than freedoms, the first four are a quaternion."""
     units = t.joint.type.units
     return units if len(t.joint.type.q_names) == len(units) else ("",) * 4 + units[3:]
 
 
 def all_labels(model: "Model", z_names: Iterable[str] = ()) -> list[Label]:
-    """Those of a whole run, in the order of its arrays q, v, a, u, stops, z."""
+    """The labels of a whole run, in the order of its arrays q, v, a, u, stops, z."""
     of_model = [label for quantity in UNITS for label in labels(model, quantity)]
     return of_model + [Label("", name, LAW, "") for name in z_names]
 
@@ -94,7 +94,7 @@ def columns(run: "Trajectory", quantities: Iterable[str] = (*UNITS, LAW)) -> lis
 
 
 def lookup(labelled: Iterable[Label]) -> dict[str, list[int]]:
-    """Where the entries of every joint are, and of every single coordinate by its full name."""
+    """The column indices of every joint, and of every single coordinate by its full name."""
     found: dict[str, list[int]] = {}
     for k, label in enumerate(labelled):
         found.setdefault(label.joint, []).append(k)
@@ -104,7 +104,7 @@ def lookup(labelled: Iterable[Label]) -> dict[str, list[int]]:
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
-    """A complaint about a name, with those that there are, close ones first."""
+    """An error about an unknown name, which lists the known ones, close ones first."""
     names = list(dict.fromkeys(known))
     close = get_close_matches(str(name)[:100], names, n=5, cutoff=0.5)
     listed = close + [n for n in names if n not in close]
@@ -114,7 +114,7 @@ def unknown(what: str, name: object, known: Iterable[str]) -> StateError:
 
 
 def frozen(name: str, given: Any, shape: tuple[int, int] | tuple[int] | None, dtype: type = float) -> np.ndarray:
-    """Numbers that nobody can change any more, of the shape they should have."""
+    """A read-only array, after checking its shape."""
     if dtype is float:
         given = doubles(given, f"trajectory: {name}", StateError)
     try:

@@ -1,4 +1,4 @@
-"""How plots look: paper, colours, legends, and names that Matplotlib takes for nothing else."""
+"""Ink: the style of plots: figures, colours, legends, and names escaped for Matplotlib."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -15,21 +15,21 @@ FONT = 8
 
 
 def figure(width: float, height: float) -> "Figure":
-    """Paper of a size in inches."""
+    """A figure of this size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def empty(why: str) -> "Figure":
-    """A figure that says why there is nothing in it."""
+    """A figure with only a text that explains why it is empty."""
     paper = figure(WIDTH, 2.4)
     paper.text(0.5, 0.45, why, ha="center", fontsize=FONT, color="0.4")
     return paper
 
 
 def colours(count: int) -> list:
-    """So many that can be told apart, as well as that goes."""
+    """`count` colours that are as distinct as possible."""
     import matplotlib as mpl
 
     if count <= 10:
@@ -38,7 +38,7 @@ def colours(count: int) -> list:
 
 
 def tidy(axes: "Axes") -> None:
-    """A light grid, small numbers, no box."""
+    """Sets a light grid, small numbers, and no box."""
     axes.grid(lw=0.4, color="0.88")
     axes.tick_params(labelsize=FONT - 1)
     axes.yaxis.get_offset_text().set_fontsize(FONT - 1)
@@ -46,7 +46,7 @@ def tidy(axes: "Axes") -> None:
 
 
 def legend(axes: "Axes", names: Sequence[str], height: float) -> None:
-    """Beside the axes, in as many columns as it takes."""
+    """Puts a legend next to the axes, in as many columns as needed."""
     size = FONT if len(names) <= 12 else FONT - 2
     fits = max(1, int(height * 72 / (size * 1.35)) - 1)
     axes.legend(
@@ -65,15 +65,15 @@ def legend(axes: "Axes", names: Sequence[str], height: float) -> None:
 
 
 def plain(text: str) -> str:
-    """A name as it is, on one line: a dollar sign would begin a formula."""
+    """A name on one line, with dollar signs escaped, which would start a formula."""
     return " ".join(text.split()).replace("$", r"\$")
 
 
 def unit(of: str) -> str:
-    """As it is printed."""
+    """A unit in print form."""
     return of.replace("^2", "\u00b2").replace("N m", "N\u00b7m")
 
 
 def _legend_text(name: str) -> str:
-    """Matplotlib leaves names that begin with an underscore out of legends."""
+    """A name for a legend; Matplotlib would leave out names that start with an underscore."""
     return " " + plain(name) if name.startswith("_") else "\n".join(map(plain, name.split("\n")))

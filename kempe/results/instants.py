@@ -1,4 +1,4 @@
-"""Instants of a run: states between its rows with loops closed, and rows by times."""
+"""Instants: closed states between the rows of a run, and rows by times."""
 
 from typing import TYPE_CHECKING
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def states(run: "Trajectory", where: between.Instants) -> tuple[np.ndarray, np.ndarray]:
-    """q and v at times found among rows."""
+    """q and v at times located among the rows."""
     q, inside = between.quintic(run.q, *run.motion, where), where.s > 0
     for t in run.model.topology.tree:
         if len(t.joint.type.q_names) != len(t.joint.type.v_names):
-            # A polynomial between quaternions is off the sphere by its own error; rows stay as they were.
+            # A polynomial between quaternions leaves the unit sphere by its error; rows stay exact.
             quaternion = slice(t.q.start, t.q.start + 4)
             q[inside, quaternion] /= np.linalg.norm(q[inside, quaternion], axis=1, keepdims=True)
     v = between.cubic(run.v, run.a, where)
     for model, rows in parts(run) if inside.any() else ():
-        # A polynomial between closed states opens loops.
+        # A polynomial between closed states opens the loops slightly.
         own = inside & (where.at >= rows.start) & (where.at < rows.stop)
         if model.topology.constrained and own.any():
             q[own], v[own] = model.settle(q[own], v[own], parameters_of(run, where.at[own]))
@@ -30,7 +30,7 @@ def states(run: "Trajectory", where: between.Instants) -> tuple[np.ndarray, np.n
 
 
 def rows(run: "Trajectory", key: slice) -> slice:
-    """A slice of rows, from one of rows or of times."""
+    """A slice of rows, from a slice of rows or times."""
     if not any(isinstance(bound, (float, np.floating)) for bound in (key.start, key.stop, key.step)):
         return key
     if isinstance(key.step, (float, np.floating)):

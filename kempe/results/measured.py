@@ -1,6 +1,6 @@
-"""What is measured along a run rather than kept in it: joints that close loops, and places of bodies.
+"""Measured: quantities computed along a run, not stored in it: cut joints, and places of bodies.
 
-A run has rows, a rollout rows of every mechanism: results have the axes (rows,) or (n, rows) that its q has in front.
+Results have the leading axes of q: (rows,) for a run, (n, rows) for a rollout.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def _whole(run: "Trajectory | Rollout") -> "Model":
-    """The model in which every joint that can close a loop does."""
+    """The model with every switchable joint on."""
     return run.model.switched(dict.fromkeys(run.model.topology.switchable, True))
 
 
 def measurable(run: "Trajectory | Rollout", name: str) -> bool:
-    """Whether a name is that of such a joint, or of a place such as "platform.x"."""
+    """Whether a name is that of a cut joint, or of a place such as "platform.x"."""
     return text(name, "name", StateError) in _whole(run).cut or placed(run.model, name) is not None
 
 
 def at_rows(run: "Trajectory | Rollout", function: Callable, *given: np.ndarray) -> Any:
-    """A function of a model, one array or several, at all rows; NaN where a mechanism has no numbers any more."""
+    """Evaluates a function of a model (one array or several) at all rows; NaN where a mechanism is no longer finite."""
     front, p = run.q.shape[:-1], run.inputs
     rows = [x.reshape(-1, x.shape[-1]) for x in given]
     alive = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in rows])
@@ -48,7 +48,7 @@ def at_rows(run: "Trajectory | Rollout", function: Callable, *given: np.ndarray)
 
 
 def units(run: "Trajectory | Rollout", name: str) -> tuple[str, ...]:
-    """Those of the coordinates, empty for parts of a quaternion."""
+    """Units of the coordinates, empty for parts of a quaternion."""
     model = _whole(run)
     if name not in model.cut:
         return ("rad" if _place(run, name)[1] >= 3 else "m",)
@@ -57,7 +57,7 @@ def units(run: "Trajectory | Rollout", name: str) -> tuple[str, ...]:
 
 
 def coordinates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
-    """Coordinates, one or (.., k); angles go on where they were measured within half a turn."""
+    """Coordinates, one or (.., k); angles continue beyond half a turn."""
     model = _whole(run)
     if name in model.cut:
         values = at_rows(run, model.loop_coordinates, run.q)[..., model.cut[name][0]]
@@ -70,7 +70,7 @@ def coordinates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
 
 
 def rates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
-    """Velocities likewise."""
+    """Velocities, one or (.., k)."""
     model = _whole(run)
     if name in model.cut:
         return _single(at_rows(run, model.loop_velocities, run.q, run.v)[..., model.cut[name][1]])
@@ -79,7 +79,7 @@ def rates(run: "Trajectory | Rollout", name: str) -> np.ndarray:
 
 
 def accelerations(run: "Trajectory", name: str) -> np.ndarray:
-    """Accelerations likewise."""
+    """Accelerations, one or (.., k)."""
     model = _whole(run)
     if name in model.cut:
         matrix, bias = model.loop_matrix(run.q, p=run.inputs), model.loop_velocity_bias(run.q, run.v, p=run.inputs)

@@ -1,4 +1,4 @@
-"""Outcome: how a run ended, when, because of what, and what to do about it."""
+"""Outcome: how a run ended, when, why, and what to do about it."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,11 @@ KINDS = (FINISHED, EVENT, SINGULAR, STEP_TOO_SMALL, NON_FINITE, INTERRUPTED, NOT
 class Outcome:
     """How a run ended.
 
-    kind: finished, event, singular, step too small, non-finite, interrupted, or not closed, where a joint could not be
-    switched on.
-    t: when, in seconds of simulated time.
-    names: the joints, coordinates or events it is about.
-    message: what happened, in a sentence; remedy: what to do about it, empty where nothing needs doing.
+    kind: finished, event, singular, step too small, non-finite, interrupted, or not closed (a joint could not be
+    switched on).
+    t: the simulated time in seconds.
+    names: the joints, coordinates or events involved.
+    message: what happened, in a sentence; remedy: what to do about it, empty if nothing.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to the end that was asked for."""
+        """Whether the run reached its requested end."""
         return self.kind == FINISHED
 
     def __str__(self) -> str:
@@ -45,9 +45,8 @@ class Outcome:
 @checked(StateError)
 @dataclass(frozen=True)
 class Statistics:
-    """What a run cost: evaluations of the equations of motion, steps taken and steps refused, seconds of wall time; how
-    often generalized coordinates were chosen anew, and Jacobians worked out for implicit steps; a sentence on
-    stiffness, where there was any to speak of."""
+    """The cost of a run: evaluations of the equations of motion, accepted and rejected steps, seconds of wall time,
+    changes of generalized coordinates, Jacobians of implicit steps; and a sentence on stiffness, if relevant."""
 
     method: str = ""
     evaluations: int = 0
@@ -62,7 +61,7 @@ class Statistics:
 @checked(StateError)
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that happened: its name, when, and the coordinates and velocities then."""
+    """An event that occurred: its name, time, coordinates and velocities."""
 
     name: str
     t: float

@@ -1,4 +1,4 @@
-"""Plots of a run: what moved, what drove it, where energy went, which way a point took."""
+"""Plots: coordinates, efforts, energies, and paths of points of a run."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 2.1  # of a panel, in inches
 NAMED_EVENTS, EVENTS = 12, 200  # more are drawn without names, or not at all
-FLAT = 1e-9  # a way this thin, beside its length, is a way in a plane
+FLAT = 1e-9  # paths thinner than this, relative to their length, are planar
 
 Draw = Callable[["Trajectory", "Choice"], "Figure"]
 
@@ -44,7 +44,7 @@ WORDS = {
 class Panel:
     """One set of axes over time: what it shows, its unit, and its lines by name.
 
-    floor: values smaller than this are rounding, and drawn as zero; limits: thin lines across, as joint limits are.
+    floor: smaller values are rounding errors, and drawn as zero; limits: thin horizontal lines, such as joint limits.
     """
 
     what: str
@@ -56,13 +56,13 @@ class Panel:
 
     @property
     def label(self) -> str:
-        """For its vertical axis."""
+        """The label of its vertical axis."""
         return f"{self.what} [{ink.unit(self.unit)}]" if self.unit else self.what
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a plot was asked to show."""
+    """The options of a plot."""
 
     joints: tuple[str, ...] | None = None
     degrees: bool = False
@@ -79,7 +79,7 @@ def plot(
     point: Marker | Body | str | Sequence[Marker | Body | str] | None = None,
     degrees: bool = False,
 ) -> "Figure":
-    """A figure of one of KINDS, written to `path` too if there is one; `joints` (or one `joint`) are those shown."""
+    """A figure of one of KINDS, also saved if `path` is given; `joints` (or one `joint`) limits what is shown."""
     if what not in KINDS:
         raise unknown("plot", what, KINDS)
     wanted = [joint] if joint is not None else [joints] if isinstance(joints, str) else joints
@@ -95,15 +95,15 @@ def plot(
 
 
 def write(figure: "Figure", path: str | Path) -> None:
-    """Into a file, of the kind its name ends with."""
+    """Writes a figure in the format of the file's ending."""
     write_figure(figure, path, dpi=130)
 
 
-# ---- what there is over time -----------------------------------------------------------------------------
+# ---- panels over time ------------------------------------------------------------------------------------
 
 
 def _of(*quantities: str) -> Callable[["Trajectory", Choice], list[Panel]]:
-    """Panels of recorded quantities: one for each unit."""
+    """Panels of recorded quantities, one for each unit."""
 
     def panels(run: "Trajectory", choice: Choice) -> list[Panel]:
         by_unit: dict[tuple[str, str], list[tuple[str, np.ndarray]]] = {}
@@ -118,7 +118,7 @@ def _of(*quantities: str) -> Callable[["Trajectory", Choice], list[Panel]]:
 
 
 def _limits(run: "Trajectory", choice: Choice) -> dict[str, tuple[float, ...]]:
-    """Limits that joints came near to, by unit."""
+    """Limits that joints came close to, by unit."""
     found: dict[str, tuple[float, ...]] = {}
     for t in run.model.topology.tree:
         for k, pair in enumerate(t.joint.limits):
@@ -203,7 +203,7 @@ def _over_time(panels: Callable[["Trajectory", Choice], list[Panel]], none: str 
             _draw_panel(axes, run.t, panel, colours)
             names = tuple(name for name, _ in panel.lines)
             seen = set() if k % down == 0 else seen
-            if names not in seen:  # a legend serves all panels below it with the same lines
+            if names not in seen:  # one legend for all panels below with the same lines
                 ink.legend(axes, names, HEIGHT)
             seen.add(names)
             if k % down == down - 1 or k == len(found) - 1:
@@ -217,7 +217,7 @@ def _over_time(panels: Callable[["Trajectory", Choice], list[Panel]], none: str 
 
 
 def _inks(panels: Sequence[Panel]) -> dict[str, Any]:
-    """A colour for every name: the same in all panels, and none twice in one panel."""
+    """A colour for every name: the same in all panels, and unique within each panel."""
     found: dict[str, Any] = {}
     for panel in panels:
         palette = ink.colours(max(10, len(panel.lines)))
@@ -247,7 +247,7 @@ def _draw_panel(axes: "Axes", t: np.ndarray, panel: Panel, colours: dict[str, An
 
 
 def _mark_structures(axes: "Axes", run: "Trajectory") -> None:
-    """Every other structure on a darker ground."""
+    """Shades every other structure."""
     for span in run.structure[1::2]:
         axes.axvspan(span.start, span.end, color="0.5", alpha=0.1, lw=0, zorder=0.2)
 
@@ -258,7 +258,7 @@ def _mark_events(axes: "Axes", run: "Trajectory", named: bool) -> None:
         axes.axvline(occurrence.t, color="0.45", lw=0.6, ls=(0, (4, 2)), zorder=0.5)
     if not named or len(shown) > NAMED_EVENTS:
         return
-    together: list[tuple[float, list[str]]] = []  # names of events too close to write side by side
+    together: list[tuple[float, list[str]]] = []  # groups the names of events that are too close for separate labels
     for occurrence in sorted(shown, key=lambda o: o.t):
         if together and occurrence.t - together[-1][0] < 0.03 * (run.end - run.start):
             together[-1][1].append(occurrence.name)
@@ -282,7 +282,7 @@ def _mark_events(axes: "Axes", run: "Trajectory", named: bool) -> None:
 
 
 def _phase(run: "Trajectory", choice: Choice) -> "Figure":
-    """Rates against coordinates, of freedoms that have both."""
+    """Rates over coordinates, for freedoms that have both."""
     rates = {column.of: column for column in _chosen(run, choice, (RATE,))}
     pairs = [(x, rates[x.of]) for x in _chosen(run, choice, (COORDINATE,)) if x.unit and x.of in rates]
     if not pairs:
@@ -308,9 +308,9 @@ def _phase(run: "Trajectory", choice: Choice) -> "Figure":
 
 
 def _path(run: "Trajectory", choice: Choice) -> "Figure":
-    """The ways of points, in their plane where they stay in one of the world's, in space otherwise."""
+    """The paths of points: in 2D if they stay parallel to a coordinate plane, else in 3D."""
     if not choice.points:
-        raise StateError('a path is of a point: run.plot("path", point=boom.end), or point="boom.end"')
+        raise StateError('a path needs a point: run.plot("path", point=boom.end), or point="boom.end"')
     ways = [(_point_name(point), run.point(point)) for point in choice.points]
     moved = np.ptp(np.concatenate([way - way[0] for _, way in ways]), axis=0)
     still = [k for k in range(3) if not moved[k] > FLAT * moved.max()]
@@ -318,7 +318,7 @@ def _path(run: "Trajectory", choice: Choice) -> "Figure":
         shown = [k for k in range(3) if k != still[-1]]
         wide, high = np.ptp(np.concatenate([way[:, shown] for _, way in ways]), axis=0)
         form = high / wide if wide > 0 and np.isfinite(high) else 0.7
-        # Paper of about the form of the way, as both axes have one scale.
+        # A figure of about the shape of the path, since both axes have the same scale.
         figure = ink.figure(ink.WIDTH, 1.0 + float(np.clip(form * 0.75 * ink.WIDTH, 2.5, 6.5)))
         axes: Any = figure.subplots()
         ink.tidy(axes)
@@ -340,7 +340,7 @@ def _path(run: "Trajectory", choice: Choice) -> "Figure":
 
 
 def _structures(run: "Trajectory", choice: Choice) -> "Figure":
-    """What was on, and when: a row for every joint that can be switched, and for every limit that locks."""
+    """When each was on: a row for every switchable joint, and for every locking limit."""
     names = run.on_names
     if not names:
         return ink.empty("nothing to show: no joint can be switched, and no limit locks")

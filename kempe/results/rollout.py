@@ -1,4 +1,4 @@
-"""Rollout: what many mechanisms of one model did side by side, by fixed steps: states by name, energies, a picture."""
+"""Rollout: runs of many mechanisms of one model by fixed steps, with states by name, energies and a plot."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
     from kempe.model.model import Model
 
-DRAWN = 200  # lines in a picture at most; beyond, a band says where the others are
+DRAWN = 200  # maximum number of lines in a plot; a band shows the others
 
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """n mechanisms at some rows of time.
+    """n mechanisms at rows of time.
 
-    t (rows,); q (n, rows, nq), v (n, rows, nv): coordinates and velocities, on the loops; u (n, rows, nu): efforts of
-    actuators, held from there on; z (n, rows, nz), z_names: states of a law; p: parameters, of all or (n, ..).
-    gap (n,): how far loops were open at most at the end of any step, over the mechanism's size; fit (n,): the least
-    fitness of generalized coordinates on the way, negative where a mechanism went through a singular pose. stops (n,
-    rows, ..): efforts of stops. statistics: what it cost.
+    t (rows,); q (n, rows, nq), v (n, rows, nv): coordinates and velocities, with closed loops; u (n, rows, nu):
+    efforts of actuators, held from there on; z (n, rows, nz), z_names: states of a law; p: parameters, shared or
+    (n, ..). gap (n,): the largest residual of loops at the end of any step, over the mechanism's size; fit (n,): the
+    smallest fit of generalized coordinates on the way, negative if a mechanism went through a singular pose. stops (n,
+    rows, ..): efforts of stops. statistics: the cost.
     """
 
     model: "Model"
@@ -77,7 +77,7 @@ class Rollout:
         return values[..., at[0]] if len(at) == 1 else values[..., at[0] : at[-1] + 1]
 
     def state(self, row: int = -1) -> State:
-        """All mechanisms at a row, to go on from."""
+        """The state of all mechanisms at a row, for example to continue from."""
         if not -len(self.t) <= whole(row, "state: row", StateError) < len(self.t):
             raise RowError(f"there is no row {row}; the rollout has {len(self.t)}")
         return State(self.model, self.q[:, row].copy(), self.v[:, row].copy())
@@ -89,7 +89,7 @@ class Rollout:
 
     @cached_property
     def closure(self) -> np.ndarray:
-        """The largest residual of loops (n, rows), over the mechanism's size; zero where there are none."""
+        """The largest residual of loops (n, rows), over the mechanism's size; zero without loops."""
         if not self.model.topology.constrained:
             return np.zeros(self.q.shape[:2])
         return np.abs(measured.at_rows(self, self.model.residual, self.q)).max(axis=-1, initial=0.0)
@@ -102,14 +102,14 @@ class Rollout:
 
     @property
     def inputs(self) -> np.ndarray | None:
-        """The parameters as the model's functions take them, at all rows of one mechanism after the other."""
+        """The parameters in the form that the model's functions take, for all rows of all mechanisms in order."""
         if not self.model.p_names:
             return None
         return np.repeat(self.p, len(self.t), axis=0) if self.p.ndim == 2 else self.p
 
     def trajectory(self, number: int) -> Trajectory:
-        """One of the mechanisms as a run, with accelerations, to be plotted and viewed; of one that is not healthy, the
-        rows before it was lost."""
+        """One of the mechanisms as a run, with accelerations, for plots and views; if it is not healthy, the rows while
+        its numbers were finite."""
         if not -len(self) <= whole(number, "trajectory: number", StateError) < len(self):
             raise RowError(f"there is no mechanism {number}; the rollout has {len(self)}")
         arrays = (x[number] for x in (self.q, self.v, self.u, self.z, self.stops))
@@ -125,7 +125,7 @@ class Rollout:
         return run if rows == len(self.t) else replace(run, outcome=self._lost(float(self.t[rows])))
 
     def _lost(self, t: float) -> Outcome:
-        """Of a mechanism without numbers at this time."""
+        """The outcome of a mechanism whose numbers are not finite at this time."""
         return Outcome(
             NON_FINITE,
             t,
@@ -143,7 +143,7 @@ class Rollout:
 
     @checked(StateError)
     def plot(self, joint: str, path: str | Path | None = None, *, degrees: bool = False) -> "Figure":
-        """A coordinate of all mechanisms over time: some as lines, and the band that nine of ten are in."""
+        """A coordinate of all mechanisms over time: some as lines, and the band that contains nine of ten."""
         values, unit = self[joint], self._unit(joint)
         if values.ndim != 2:
             raise StateError(f"{joint!r} has {values.shape[2]} coordinates; plot one of them by its full name")
@@ -169,7 +169,7 @@ class Rollout:
         return paper
 
     def _unit(self, name: str) -> str:
-        """That of a coordinate, by its own name or that of a joint with no other; states of a law have none."""
+        """The unit of a coordinate, by its name or that of its joint if it has no other; states of a law have none."""
         if measured.measurable(self, name):
             return measured.units(self, name)[0]
         known = labels(self.model, COORDINATE)
@@ -186,6 +186,6 @@ class Rollout:
 
 
 def _finite_rows(*arrays: np.ndarray) -> int:
-    """How many rows there are before the first that has something else than finite numbers."""
+    """The number of rows before the first one that is not finite."""
     good = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in arrays])
     return len(good) if good.all() else int(good.argmin())

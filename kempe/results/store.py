@@ -1,8 +1,8 @@
-"""Runs kept in files and tables, with their mechanism, so that reading gives back the same numbers to the last bit.
+"""Store: runs saved in files and tables with their mechanism; reading restores them to the last bit.
 
-An .npz holds the arrays as they are and the rest as JSON. A .csv begins with that JSON in lines that start with `#`,
-the first of which is a checksum, then has a row of column names with units, then numbers written with as many digits as
-it takes to read them back.
+An .npz contains the arrays and the rest as JSON. A .csv starts with that JSON in lines beginning with `#`, the first of
+which is a checksum, followed by a row of column names with units, and numbers with enough digits to be read back
+exactly.
 """
 
 import csv
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "kempe trajectory", 1
 ARRAYS = ("t", "q", "v", "a", "u", "stops", "z")
-KEY = "kempe"  # of a table's attrs
+KEY = "kempe"  # in the attrs of a table
 LARGEST = 8 * 2**30  # bytes of a file
 BLOCK = 10_000  # rows
-EXPANDS = 20  # times as long as its file may the arrays of one that was compressed be
-SUM = "sha256"  # of a CSV: of all lines but the one that says it
-WORDS = 200  # characters of what the reader of a part says
-ABOUT = "about"  # the array of an .npz that holds the JSON
+EXPANDS = 20  # maximum size of the arrays relative to a compressed file
+SUM = "sha256"  # the checksum of a CSV, over all other lines
+WORDS = 200  # characters quoted from an error
+ABOUT = "about"  # the array of an .npz with the JSON
 
 
 def save(run: Trajectory, path: str | Path) -> Path:
-    """Writes a run in the format that the file's name ends with; the file appears whole or not at all."""
+    """Writes a run in the format of the file's ending; the file appears complete or not at all."""
     path = as_path(path)
     return write_whole(path, _format(path)[0](run))
 
 
 def load(path: str | Path, model: "Model | None" = None) -> Trajectory:
-    """The run of a file, compiled again unless a model is given."""
+    """Reads a run from a file, compiling its mechanism unless a model is given."""
     path = as_path(path)
     read = _format(path)[1]
     content = read_bounded(path, LARGEST, "run")
@@ -63,14 +63,14 @@ def load(path: str | Path, model: "Model | None" = None) -> Trajectory:
         raise
     except KempeError as error:
         raise FileError(f"{path}: {error}") from error
-    except Exception as error:  # whatever a broken file does to the readers of its parts, it is the file that is broken
+    except Exception as error:  # any error of the readers means that the file is damaged
         told = " ".join(str(error)[:WORDS].split())
         raise FileError(f"{path}: cut short, damaged, or not a run that Kempe wrote ({told})") from error
 
 
 def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[bytes, str, "Model | None"], Trajectory]]:
     if path.suffix.lower() not in FORMATS:
-        raise FileError(f"{path}: runs are kept in files that end with {' or '.join(FORMATS)}")
+        raise FileError(f"{path}: the ending of a run's file must be {' or '.join(FORMATS)}")
     return FORMATS[path.suffix.lower()]
 
 
@@ -78,7 +78,7 @@ def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[bytes,
 
 
 def about(run: Trajectory) -> dict[str, Any]:
-    """All of a run but its rows, as JSON has it; `warnings` are those its mechanism was compiled with."""
+    """All of a run except its rows, as JSON data; `warnings` are those of its mechanism."""
     mechanism = run.model.mechanism
     found = {
         "format": FORMAT,
@@ -119,20 +119,20 @@ def _model(found: Mapping[str, Any], source: str, model: "Model | None") -> "Mod
         mechanism = parse(found["mechanism"], Path(source))
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
-            # Files of older runs say nothing of cuts, or of springs at them.
+            # Older files have no cuts, or springs at them.
             cut, springs = found.get("cut", ()), _springs(found.get("springs", {}))
             model = mechanism.compile(found["formulation"], found["names"]["p"], cut, **springs)
             on = found.get("on", model.topology.on)
             model = model.switched({name: name in on for name in model.topology.switchable})
-        for warning in given:  # those that were there when the run was made have been heard
+        for warning in given:  # warnings that are in the file were shown when the run was made
             if str(warning.message) not in found["warnings"]:
                 warnings.warn(warning.message, stacklevel=5)
         return model
     for which, names in _names(model).items():
         if names != found["names"][which]:
             raise FileError(
-                f"{source}: the model is of another mechanism, or compiled otherwise: its {which} is of "
-                f"{_listed(names)}, that of the run of {_listed(found['names'][which])}"
+                f"{source}: the model is of another mechanism, or compiled differently: its {which} has "
+                f"{_listed(names)}, that of the run {_listed(found['names'][which])}"
             )
     return model
 
@@ -144,7 +144,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _springs(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Stiffness and damping by joint, from the numbers of springs by their paths."""
+    """Stiffness and damping by joint, from spring values by path."""
     found: dict[str, dict[str, float]] = {}
     for path, value in numbers.items():
         joint, _, quantity = path.rsplit(".", 2)
@@ -154,7 +154,7 @@ def _springs(numbers: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def _names(model: "Model") -> dict[str, list[str]]:
-    """What the entries of q, v, u and p belong to."""
+    """The names of the entries of q, v, u and p."""
     return {which: list(getattr(model, f"{which}_names")) for which in "qvup"}
 
 
@@ -191,22 +191,22 @@ def _from_npz(content: bytes, source: str, model: "Model | None") -> Trajectory:
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         size = sum(each.file_size for each in packed.infolist())
         if size > max(EXPANDS * len(content), 2**26):
-            raise FileError(f"{source}: its arrays would take {size // 2**20} MiB, which no run of this length does")
+            raise FileError(f"{source}: its arrays would take {size // 2**20} MiB, too much for a file of this size")
         there = set(packed.namelist())
         if f"{ABOUT}.npy" not in there:
             raise FileError(f"{source}: not a run that Kempe wrote")
         found = _checked(json.loads(_array(packed, ABOUT, source).tobytes()), source)
         missing = [name for name in ARRAYS if f"{name}.npy" not in there]
         if missing:
-            raise FileError(f"{source}: {', '.join(missing)} missing; the file is not whole")
+            raise FileError(f"{source}: {', '.join(missing)} missing; the file is incomplete")
         arrays = {name: _array(packed, name, source) for name in ARRAYS}
     return _assembled(found, _model(found, source, model), source, arrays)
 
 
 def _array(packed: zipfile.ZipFile, name: str, source: str) -> np.ndarray:
-    """An array of an .npz, of which all is read, so that its checksum counts, and no more is asked for than is there.
+    """An array of an .npz. All of it is read, so that its checksum is verified, and no more memory is allocated.
 
-    NumPy itself reads as far as an array says it goes, and asks for that much memory first.
+    NumPy itself allocates and reads as much as the header of an array claims.
     """
     content = packed.read(f"{name}.npy")
     file = io.BytesIO(content)
@@ -214,7 +214,7 @@ def _array(packed: zipfile.ZipFile, name: str, source: str) -> np.ndarray:
     shape, in_columns, kind = headers[np.lib.format.read_magic(file)](file)
     begun = file.tell()
     if kind.hasobject or prod(shape) * kind.itemsize != len(content) - begun:
-        raise FileError(f"{source}: damaged: {name} is not the array of {kind} of shape {shape} that it says it is")
+        raise FileError(f"{source}: damaged: {name} is not an array of {kind} of shape {shape}, as its header says")
     return np.frombuffer(content, kind, offset=begun).reshape(shape, order="F" if in_columns else "C")
 
 
@@ -228,7 +228,7 @@ def _to_csv(run: Trajectory) -> bytes:
     shown = columns(run)
     csv.writer(file, lineterminator="\n").writerow([TIME, *(column.header for column in shown)])
     table = np.column_stack([run.t, *(column.values for column in shown)])
-    for first in range(0, len(table), BLOCK):  # of a long run, not all numbers at once as Python's
+    for first in range(0, len(table), BLOCK):  # in blocks, to limit memory for long runs
         for row in table[first : first + BLOCK].tolist():
             file.write(",".join(map(_digits, row)) + "\n")
     content = file.getvalue().encode()
@@ -240,19 +240,19 @@ def _sum(content: bytes) -> str:
 
 
 def _check_sum(content: bytes, source: str) -> bytes:
-    """The content without the line that says what its sum is, if it is that; files need not have one."""
+    """The content without its checksum line, after checking it; the line is optional."""
     first, _, rest = content.partition(b"\n")
     if not first.startswith(f"# {SUM}: ".encode()):
         return content
     if _sum(rest) not in first.decode(errors="replace"):
         raise FileError(
-            f"{source}: was changed since it was written, or damaged; if the change is meant, remove its first line"
+            f"{source}: was changed since it was written, or damaged; if the change is intended, remove its first line"
         )
     return rest
 
 
 def _digits(x: float) -> str:
-    """As many as it takes; NaN has a sign too, which Python reads but does not write."""
+    """All digits needed; NaN has a sign too, which Python reads but does not write."""
     return "-nan" if x != x and copysign(1.0, x) < 0 else repr(x)
 
 
@@ -279,7 +279,7 @@ def _from_csv(content: bytes, source: str, model: "Model | None") -> Trajectory:
 
 
 def _from_columns(table: Mapping, model: "Model", z_names, source: str, rows: int) -> dict[str, np.ndarray]:
-    """The arrays of a run from its columns by header, in any order."""
+    """The arrays of a run from its columns by header, in any order of columns."""
     heads = [TIME, *(label.header for label in all_labels(model, z_names))]
     missing = [head for head in heads if head not in table]
     if missing:
@@ -298,7 +298,7 @@ FORMATS = {".npz": (_to_npz, _from_npz), ".csv": (_to_csv, _from_csv)}
 
 
 def to_pandas(run: Trajectory) -> "pd.DataFrame":
-    """A table indexed by time; its `attrs` hold the rest."""
+    """A table indexed by time; its `attrs` contain the rest."""
     pandas = _pandas()
     shown = columns(run)
     frame = pandas.DataFrame(
@@ -311,14 +311,14 @@ def to_pandas(run: Trajectory) -> "pd.DataFrame":
 
 
 def from_pandas(frame: "pd.DataFrame", model: "Model | None" = None) -> Trajectory:
-    """The run of a table; its rows may be fewer, its columns more, than they were."""
+    """The run of a table, which may have fewer rows and more columns than the original."""
     source = "the table"
     if KEY not in frame.attrs:
-        raise FileError(f"{source} has lost its attrs, which hold the mechanism: it is not one that to_pandas made")
+        raise FileError(f"{source} has no attrs with the mechanism: it was not made by to_pandas, or has lost them")
     found = _checked(frame.attrs[KEY], source)
     if np.ndim(found["p"]) == 2 and len(found["p"]) != len(frame):
         raise FileError(
-            f"{source}: parameters changed during the run, and it has {len(frame)} of {len(found['p'])} rows"
+            f"{source}: parameters changed during the run, but only {len(frame)} of {len(found['p'])} rows are here"
         )
     model = _model(found, source, model)
     table = {name: frame[name].to_numpy() for name in frame.columns} | {TIME: frame.index.to_numpy()}

@@ -1,4 +1,4 @@
-"""Structures along a run: which joints were on when, what each switch did, and what depends on it row by row."""
+"""Structures: which joints were on along a run, the effect of each switch, and models and residuals by row."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Switched:
-    """One moment at which joints were switched.
+    """A time at which joints were switched.
 
-    joints: which, and whether they were switched on; on: all that were on afterwards.
-    gap: how far apart the ends were of what was closed [m], or how far a limit was exceeded [rad, m]; lost [J]: kinetic
-    energy that the impulse took; moved [J]: energy that closing the gap gave. impulses: [N m s; N s] of every joint on
-    its second body, at marker b in its axes.
+    joints: which ones, and whether they were switched on; on: all that were on afterwards.
+    gap: the gap that was closed [m], or the amount by which a limit was exceeded [rad, m]; lost [J]: kinetic energy
+    lost in the impulse; moved [J]: energy added by closing the gap. impulses: [N m s; N s] of every joint on its second
+    body, at marker b in its axes.
     """
 
     t: float
@@ -46,7 +46,7 @@ class Switched:
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a run with one structure: its first and last time, its rows, and the switchable joints that were on."""
+    """A part of a run with one structure: its first and last time, its rows, and the switchable joints on."""
 
     start: float
     end: float
@@ -58,10 +58,10 @@ class Span:
 
 
 class Structure(tuple[Span, ...]):
-    """The structures of a run, one after the other."""
+    """The structures of a run, in order of time."""
 
     def at(self, t: float) -> tuple[str, ...]:
-        """What was on at a time; at that of a switch, what was on after it."""
+        """The joints that were on at a time; at a switch, those after it."""
         found = [span for span in self if span.start <= t <= self[-1].end]
         if not found:
             raise StateError(f"t = {t:g} s is outside the run, which is from {self[0].start:g} to {self[-1].end:g} s")
@@ -72,7 +72,7 @@ class Structure(tuple[Span, ...]):
 
 
 def structure(run: "Trajectory") -> Structure:
-    """Of a run: rows with the same joints on together."""
+    """The structures of a run: consecutive rows with the same joints on."""
     change = np.flatnonzero((run.on[1:] != run.on[:-1]).any(axis=1)) + 1
     edges = [0, *change.tolist(), len(run)]
     names = np.array(run.on_names, dtype=object)
@@ -84,7 +84,7 @@ def structure(run: "Trajectory") -> Structure:
 
 
 def written(run: "Trajectory") -> dict[str, Any]:
-    """The structures and switches of a run as JSON has them."""
+    """The structures and switches of a run as JSON data."""
     spans = [[span.rows.stop - span.rows.start, list(span.on)] for span in run.structure]
     made = [
         {**asdict(switch), "impulses": {name: list(x) for name, x in switch.impulses.items()}}
@@ -94,7 +94,7 @@ def written(run: "Trajectory") -> dict[str, Any]:
 
 
 def read(model: "Model", found: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Which joints were on, for every row, and what was switched, from what was written; older files say nothing."""
+    """The joints that were on in every row, and the switches, from JSON data; older files have none."""
     names = tuple(found.get("on_names", model.topology.switchable))
     spans = found.get("structure", [[rows, model.topology.on]])
     made = tuple(
@@ -104,7 +104,7 @@ def read(model: "Model", found: Mapping[str, Any], rows: int) -> dict[str, Any]:
     if len(spans) == 1:
         spans = [[rows, spans[0][1]]]
     if sum(count for count, _ in spans) != rows:
-        raise StateError(f"joints were switched during the run, and it has {rows} of its rows")
+        raise StateError(f"joints were switched during the run, but only {rows} of its rows are here")
     on = np.concatenate([np.tile([name in on for name in names], (count, 1)) for count, on in spans])
     return {"on": on, "on_names": names, "switches": made}
 
@@ -112,18 +112,18 @@ def read(model: "Model", found: Mapping[str, Any], rows: int) -> dict[str, Any]:
 def _impulse(name: str, given: Any) -> np.ndarray:
     found = doubles(given, f"the impulse of {name!r}", StateError)
     if found.shape != (6,):
-        raise StateError(f"the impulse of {name!r} is of shape {found.shape}; it takes three moments and three forces")
+        raise StateError(f"the impulse of {name!r} has shape {found.shape}; it takes three moments and three forces")
     return found
 
 
 def model_of(model: "Model", on: np.ndarray) -> "Model":
-    """The model with those switchable joints on that are marked."""
+    """The model with the marked switchable joints on."""
     names = model.topology.switchable
     return model.switched(dict(zip(names, map(bool, on[: len(names)]), strict=True))) if names else model
 
 
 def residuals(run: "Trajectory") -> np.ndarray:
-    """The largest of the loops that are on, in each row."""
+    """The largest residual of the active loops in each row."""
     model = run.model if run.model.exact is not run.model else run.model.structures.whole(run.model)
     if not model.topology.closed:
         return np.zeros(len(run))
@@ -138,13 +138,13 @@ def residuals(run: "Trajectory") -> np.ndarray:
 
 
 def parts(run: "Trajectory") -> Iterator[tuple["Model", slice]]:
-    """Rows of a run, and the model that held there."""
+    """The model and the rows of each structure of a run."""
     for span in run.structure:
         yield model_of(run.model, run.on[span.rows.start]), span.rows
 
 
 def parameters_of(run: "Trajectory", rows) -> np.ndarray | None:
-    """Parameters of some rows, as the model's functions take them."""
+    """Parameters of some rows, in the form that the model's functions take."""
     if run.inputs is None or run.p.ndim == 1:
         return run.inputs
     return run.p[rows]

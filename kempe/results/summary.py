@@ -1,4 +1,4 @@
-"""A run in words: what it was, how it ended, how well its energy is accounted for."""
+"""Summary: a run in words, with how it ended and how well its energy balances."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ LISTED = 60  # joints or events; more are only counted
 
 
 def summary(run: "Trajectory") -> str:
-    """Everything worth knowing at a glance, a line each."""
+    """The essentials of a run, one line each."""
     s = run.statistics
     steps = f"{s.steps} steps" + (f" ({s.rejected} refused)" if s.rejected else "")
     worked = f"{steps}, {s.evaluations} evaluations, {s.seconds:.3g} s of wall time"
@@ -40,12 +40,12 @@ def summary(run: "Trajectory") -> str:
 
 
 def _span(values: np.ndarray) -> str:
-    """A number, or from where to where it was changed."""
+    """A number, or its first and last value if it changed."""
     return f"{values[0]:g}" if (values == values[0]).all() else f"{values[0]:g}, later {values[-1]:g}"
 
 
 def energy_kept(run: "Trajectory") -> str:
-    """How far total energy drifted where nothing adds or takes any; else how far power is from adding up."""
+    """The drift of total energy if nothing adds or removes any; else the imbalance of power."""
     if np.isnan(run.u).any():
         return "efforts are not known"
     power, energy = run.power, run.energy
@@ -64,7 +64,7 @@ def energy_kept(run: "Trajectory") -> str:
 
 
 def closed(run: "Trajectory") -> str:
-    """How well loops stayed closed."""
+    """The largest residual of loops."""
     if not any(model.topology.closed for model, _ in parts(run)):
         return "no loops"
     return f"loops closed to {run.closure.max():.1e}"
@@ -86,7 +86,7 @@ def _ranges(run: "Trajectory") -> list[str]:
     width = min(40, max(len(_one_line(column.of)) for column in shown))
     lines = ["ranges"]
     for column in shown[:LISTED]:
-        # What is left of a zero by rounding is one.
+        # Rounding errors count as zero.
         low, high = (f"{x if abs(x) > ROUNDED else 0.0:.5g}" for x in (column.values.min(), column.values.max()))
         lines.append(f"  {_one_line(column.of):<{width}}  {low:>11} .. {high:<11} {column.unit}".rstrip())
     return lines + _more(len(shown), "coordinates")

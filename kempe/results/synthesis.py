@@ -1,4 +1,4 @@
-"""Synthesis: what a recorded motion takes: efforts, forces of supports, and what none of these can make."""
+"""Synthesis: the efforts and support forces of a recorded motion, and what they cannot provide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from kempe.kinds import short
 from kempe.results.columns import unknown
 from kempe.results.trajectory import Trajectory
 
-NOTHING = 1e-6  # of the weight, and of the weight over the mechanism's size: a residual that is none
+NOTHING = 1e-6  # relative to the weight, and to the weight over the mechanism's size: smaller residuals count as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """A motion with all that it takes, row by row.
+    """A motion with the efforts and forces that it needs, row by row.
 
     run: the motion with its efforts, loops closed.
-    wrenches: for each body that nothing but freedoms without actuator hold to the ground, the residual on it: moment at
-        its origin and force, world axes, (n, 6), of what would have to come from nowhere.
-    missing (n, nv): the same along all freedoms of the tree; besides those of such bodies, of other joints that are not
-        actuated, and of actuators beyond their bounds.
-    pushes: of each support, the forces of its points in world axes, (n, points, 3); slips: how fast the fastest of them
-        moves along the ground while it acts, (n,).
-    moved (n, k): by how much each value of the motion was changed to close the loops, in the order of `names`.
+    wrenches: for each body connected to the ground only by unactuated freedoms, the missing wrench on it: moment at
+        its origin and force, world axes, (n, 6).
+    missing (n, nv): missing efforts along all freedoms of the tree: of such bodies, of other unactuated joints, and of
+        actuators beyond their bounds.
+    pushes: for each support, the forces of its points in world axes, (n, points, 3); slips: the speed of the fastest of
+        them along the ground while it acts, (n,).
+    moved (n, k): the change of each value of the motion that closed the loops, in the order of `names`.
     weight: of all bodies [N]. size: of the mechanism [m].
     """
 
@@ -47,17 +47,17 @@ class Synthesis:
 
     @property
     def root(self) -> str | None:
-        """The body that floats; the first, where there are several."""
+        """The floating body; the first if there are several."""
         return next(iter(self.wrenches), None)
 
     @property
     def residual(self) -> np.ndarray:
-        """[moment at its origin; force] on the root, world axes (n, 6); zeros where no body floats."""
+        """[moment at its origin; force] missing on the root, world axes (n, 6); zeros if no body floats."""
         return self.wrenches[self.root] if self.root is not None else np.zeros((len(self.run), 6))
 
     @property
     def norm(self) -> np.ndarray:
-        """How unphysical each row is (n,) [N]: forces, and moments over the mechanism's size, missing along all
+        """The size of missing efforts in each row (n,) [N]: forces, and moments over the mechanism's size, along all
         freedoms."""
         turning = np.array([unit == "rad" for t in self.run.model.topology.tree for unit in t.joint.type.units])
         return np.linalg.norm(np.where(turning, self.missing / self.size, self.missing), axis=1)
@@ -67,14 +67,14 @@ class Synthesis:
         return self.run.torque(name)
 
     def push(self, name: str) -> np.ndarray:
-        """What the ground exerts on the points of a support together, in world axes (n, 3)."""
+        """The total force of the ground on a support, in world axes (n, 3)."""
         if name not in self.pushes:
             raise unknown("support", name, self.pushes)
         return self.pushes[name].sum(axis=1)
 
     @property
     def physical(self) -> bool:
-        """Whether actuators and supports make the whole motion."""
+        """Whether actuators and supports can provide the whole motion."""
         return bool(self.norm.max(initial=0.0) <= NOTHING * self._scale)
 
     @property
@@ -99,7 +99,7 @@ class Synthesis:
         return f"  least physical at t = {self.t[row]:.4g} s: nothing makes {', '.join(said)}"
 
     def _elsewhere(self, row: int) -> list[tuple[str, float, str]]:
-        """What is missing along freedoms that are not those of a root."""
+        """Missing efforts along freedoms other than those of a root."""
         model = self.run.model
         found = []
         for joint in model.topology.tree:
@@ -143,16 +143,16 @@ class Synthesis:
         return len(self.run)
 
     def __repr__(self) -> str:
-        state = "physical" if self.physical else f"at most {self.norm.max():.4g} N from nowhere"
+        state = "physical" if self.physical else f"up to {self.norm.max():.4g} N missing"
         return f"Synthesis({self.run.model.mechanism.name!r}: {len(self)} rows, {state})"
 
 
 def check_supports(supports: tuple[Support, ...]) -> None:
-    """Refuses what is no support, and supports of one name."""
+    """Refuses anything but supports, and supports with the same name."""
     for support in supports:
         if not isinstance(support, Support):
             raise StateError(f"supports: give kp.Support(points), or several, not {short(support)}")
     names = [support.name for support in supports]
     for k, name in enumerate(names):
         if name in names[:k]:
-            raise StateError(f"supports: two are called {name!r}; give one a name=")
+            raise StateError(f"supports: two are named {name!r}; give one a name=")

@@ -1,4 +1,4 @@
-"""Trajectory: what a run was: coordinates, rates, accelerations and efforts over time, by name, and how it ended."""
+"""Trajectory: the result of a run: coordinates, rates, accelerations and efforts over time by name, and its outcome."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,15 +34,15 @@ NO_STATISTICS = Statistics()
 class Trajectory:
     """A run, row by row.
 
-    t (n,): times, never falling; two rows at one time are the states before and after a jump of velocities.
+    t (n,): times, never decreasing; two rows at one time are the states before and after a jump of velocities.
     q (n, nq), v (n, nv), a (n, nv): coordinates, velocities, accelerations, in the model's order.
     u (n, nu): efforts of the actuated freedoms, in the order of `model.u_names`.
     stops (n, ..): efforts of stops at the limits of joints, in the order of `model.limited_names`.
     z (n, nz), z_names: states of a control law, and their names.
-    p: values of the parameters that are inputs of the model, its own unless given; (n, ..) where they changed.
-    occurrences, outcome, statistics: events that happened, how the run ended, what it cost.
-    on (n, ..), on_names: which joints were on, of those that can be switched, and of limits that lock; switches: what
-    was switched, when, and what that did.
+    p: values of the parameters kept as inputs, by default the model's; (n, ..) if they changed.
+    occurrences, outcome, statistics: events that occurred, how the run ended, its cost.
+    on (n, ..), on_names: which switchable joints and locking limits were on; switches: what was switched, when, and the
+    effect.
     """
 
     model: "Model"
@@ -63,7 +63,7 @@ class Trajectory:
     switches: tuple[Switched, ...] = ()
 
     def __post_init__(self):
-        """Brings arrays into read-only form, and checks that they fit the model and each other."""
+        """Makes arrays read-only, and checks that they fit the model and each other."""
         model, put = self.model, lambda name, value: object.__setattr__(self, name, value)
         put("z_names", tuple(self.z_names))
         put("occurrences", tuple(self.occurrences))
@@ -79,9 +79,7 @@ class Trajectory:
         switchable = tuple(model.topology.switchable)
         names = switchable if self.on_names is None else tuple(self.on_names)
         if names[: len(switchable)] != switchable:
-            raise StateError(
-                f"trajectory: on_names takes the joints that can be switched first: {', '.join(switchable)}"
-            )
+            raise StateError(f"trajectory: on_names must begin with the switchable joints: {', '.join(switchable)}")
         on = self.on
         if on is None:
             on = np.broadcast_to([name in model.topology.on for name in names], (n, len(names)))
@@ -94,7 +92,7 @@ class Trajectory:
         parameters = len(model.p_names)
         put("p", frozen("p", self.p, (n, parameters) if np.ndim(self.p) == 2 else (parameters,)))
         if not (np.isfinite(self.t).all() and (np.diff(self.t) >= 0).all()):
-            raise StateError("trajectory: its times t must be finite and never fall")
+            raise StateError("trajectory: its times t must be finite and never decrease")
         if self.outcome is None:
             put("outcome", Outcome(FINISHED, self.end, message=f"finished at t = {self.end:g} s"))
         if self.z_names:
@@ -105,7 +103,7 @@ class Trajectory:
         names = [label.name for label in labels] + [t.joint.name for t in self.model.topology.tree]
         for k, name in enumerate(self.z_names):
             if name in self.z_names[:k] or names.count(name) > 1:
-                raise StateError(f"trajectory: the law's state {name!r} is called as something else is; rename it")
+                raise StateError(f"trajectory: the law's state {name!r} clashes with an existing name; rename it")
 
     # ---- by name ---------------------------------------------------------------------------------------
 
@@ -118,7 +116,7 @@ class Trajectory:
     def __getitem__(self, key):
         """By name, the coordinates of a joint (n,) or (n, k), one coordinate, a place such as "platform.x" (x, y, z,
         roll, pitch, yaw of a body or marker), or a state of a law; by number, the state of a row; by slice, a part of
-        the run: rows where bounds are whole numbers, times where one is not."""
+        the run: rows if all bounds are whole numbers, times if one is not."""
         if isinstance(key, str):
             if key in self.z_names:
                 return self.z[:, self.z_names.index(key)]
@@ -156,21 +154,21 @@ class Trajectory:
         return self._named(EFFORT, self.u, name)
 
     def reaction(self, name: str) -> np.ndarray:
-        """What a joint exerts on its second body, [moment; force] at marker b in its axes (n, 6)."""
+        """The reaction of a joint on its second body, [moment; force] at marker b in its axes (n, 6)."""
         name = text(name, "reaction: name", StateError)
         return self.reactions[name] if name in self.reactions else balance.no_joint(self, name)
 
     @cached_property
     def reactions(self) -> balance.Reactions:
-        """Those of all joints, by name, and whether they are unique."""
+        """The reactions of all joints by name, and whether they are unique."""
         return balance.joint_reactions(self)
 
     def stop(self, name: str) -> np.ndarray:
-        """Efforts of the stops at a joint's limits, or at those of one freedom."""
+        """Efforts of the stops at the limits of a joint, or of one freedom."""
         name = text(name, "stop: name", StateError)
         if name not in self._places(STOP) and name in self._places(RATE):
             has = ", ".join(self.model.limited_names) or "none"
-            raise StateError(f"{name!r} has no limits, so it has no stops; limits have: {has}")
+            raise StateError(f"{name!r} has no limits, so it has no stops; those with limits are: {has}")
         return self._named(STOP, self.stops, name)
 
     @cached_property
@@ -195,7 +193,7 @@ class Trajectory:
 
     @property
     def inputs(self) -> np.ndarray | None:
-        """The parameters as the model's functions take them."""
+        """The parameters in the form that the model's functions take."""
         return self.p if self.model.p_names else None
 
     def point(self, marker: Marker | Body | str) -> np.ndarray:
@@ -211,7 +209,7 @@ class Trajectory:
         return self.model.twist(self._marker(marker), self.q, self.v, p=self.inputs)[:, 3:]
 
     def _marker(self, marker: Marker | Body | str) -> Marker | Body | str:
-        """The same, if it is no name that nothing has."""
+        """The marker, after checking that a name exists."""
         if isinstance(marker, str):
             m = self.model.mechanism
             bodies = {body.name: body for body in (m.ground, *m.bodies)}
@@ -222,7 +220,7 @@ class Trajectory:
                 raise unknown(f"marker of {name!r}", label, bodies[name].markers)
         return marker
 
-    # ---- what holds of the whole -----------------------------------------------------------------------
+    # ---- the whole mechanism ---------------------------------------------------------------------------
 
     @cached_property
     def energy(self) -> balance.Energy:
@@ -231,7 +229,7 @@ class Trajectory:
 
     @cached_property
     def power(self) -> balance.Power:
-        """Power of actuators, dampers and loads, the rate of energy, and what is left between them."""
+        """Power of actuators, dampers, loads and stops, the rate of energy, and their imbalance."""
         return balance.power(self)
 
     @cached_property
@@ -241,7 +239,7 @@ class Trajectory:
 
     @cached_property
     def closure(self) -> np.ndarray:
-        """The largest residual of the loops in each row, of those that are on; zero where there are none."""
+        """The largest residual of the active loops in each row; zero without loops."""
         return structures.residuals(self)
 
     @cached_property
@@ -249,7 +247,7 @@ class Trajectory:
         """Which switchable joints were on, and when."""
         return structures.structure(self)
 
-    # ---- any time, any part ----------------------------------------------------------------------------
+    # ---- other times, parts ----------------------------------------------------------------------------
 
     @property
     def start(self) -> float:
@@ -262,7 +260,7 @@ class Trajectory:
         return float(self.t[-1])
 
     def at(self, t: float) -> State:
-        """The state at any time of the run, between rows by quintic polynomials; after the jump where there is one."""
+        """The state at any time of the run, by quintic interpolation between rows; at a jump, the state after it."""
         if not is_number(t):
             raise StateError(f"at: t is {short(t)}; give one time in seconds (resample takes many)")
         where = self._instants(np.array([float(t)]))
@@ -270,7 +268,7 @@ class Trajectory:
         return State(structures.model_of(self.model, self.on[where.at[0]]), q[0], v[0])
 
     def resample(self, times: Any) -> "Trajectory":
-        """The run at other times of it; efforts and states of laws change along straight lines between rows."""
+        """The run at other times; efforts and states of laws are interpolated linearly between rows."""
         if not is_row(times):
             raise StateError(
                 f"resample: times is {short(times)}; give several, as np.linspace(0, {self.end:g}, 101) (at takes one)"
@@ -288,7 +286,7 @@ class Trajectory:
         return replace(self, t=given, q=q, v=v, a=a, u=u, z=z, stops=stops, p=p, on=self.on[where.at], **happened)
 
     def linearize(self, t: float, outputs: Sequence[str] | str | None = None, **options) -> "Linearization":
-        """Small motions beside the run at one time of it, efforts as they are then; see `Model.linearize`."""
+        """Small motions about the run at one time, with its efforts at that time; see `Model.linearize`."""
         now = self.resample([t])
         p = None if now.inputs is None else now.p.reshape(-1, len(now.model.p_names))[0]
         return structures.model_of(self.model, now.on[0]).linearize(now[0], now.u[0], outputs, p=p, **options)
@@ -322,10 +320,10 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
-    # ---- looking at it ---------------------------------------------------------------------------------
+    # ---- summary, plots, views -------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """The run in words: how long, how it ended, how well energy is accounted for, how far each joint moved."""
+        """The run in words: its duration, outcome, energy balance, and the range of each joint."""
         from kempe.results.summary import summary
 
         return summary(self)
@@ -341,7 +339,7 @@ class Trajectory:
         return plot(self, what, path, **options)
 
     def animate(self, path: str | Path, points: Points = (), title: str | None = None, forces: bool = True) -> Path:
-        """A page that plays the run, for a browser; points are markers whose paths it shows."""
+        """An HTML page that plays the run; points are markers whose paths it shows."""
         from kempe.view.page import animate
 
         return animate(self, path, points, title, forces)
@@ -353,35 +351,35 @@ class Trajectory:
         return picture(self.at(t), path, **options)
 
     def strip(self, path: str | Path, count: int = 8, points: Points = (), **options: Any) -> Path:
-        """Poses at `count` even times over one another, with the paths of points; options: size, view."""
+        """Poses at `count` equal time intervals over one another, with the paths of points; options: size, view."""
         from kempe.view.picture import strip
 
         return strip(self, path, count, points=points, **options)
 
-    # ---- keeping it ------------------------------------------------------------------------------------
+    # ---- saving ----------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Writes the run, with its mechanism, as .npz or .csv, by the name of the file; nothing is lost in either."""
+        """Writes the run with its mechanism as .npz or .csv, by the ending of the file; both are lossless."""
         from kempe.results.store import save
 
         return save(self, path)
 
     @classmethod
     def load(cls, path: str | Path, model: "Model | None" = None) -> "Trajectory":
-        """The run of a file. Its mechanism is compiled again, unless a model of the same mechanism is given."""
+        """Reads a run from a file. Its mechanism is compiled again unless a model of the same mechanism is given."""
         from kempe.results.store import load
 
         return load(path, model)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A table indexed by time, with a column for every number and the rest in its `attrs`."""
+        """A table indexed by time, with a column for every quantity and the rest in its `attrs`."""
         from kempe.results.store import to_pandas
 
         return to_pandas(self)
 
     @classmethod
     def from_pandas(cls, frame: "pd.DataFrame", model: "Model | None" = None) -> "Trajectory":
-        """The run of such a table."""
+        """The run of a table made by `to_pandas`."""
         from kempe.results.store import from_pandas
 
         return from_pandas(frame, model)

@@ -1,4 +1,4 @@
-"""Pictures of workspaces: places coloured by their distance from singular poses, and the singular curves."""
+"""Workspace plots: positions coloured by their distance from singular poses, and the singular curves."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kempe.analyze.workspace import Workspace
 
-# How each kind of curve is drawn, and what it is called.
+# Label and style of each kind of curve.
 LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "parallel": ("type II: control is lost", {"color": "#c1121f", "lw": 1.6, "ls": (0, (5, 1.6))}),
     "serial": ("type I: a direction is lost", {"color": "0.1", "lw": 1.1, "ls": "-"}),
@@ -25,7 +25,7 @@ HEIGHT = 5.0
 
 
 def draw(space: "Workspace", path: str | Path | None = None) -> "Figure":
-    """A figure of a workspace, written to `path` too if there is one."""
+    """Draws a workspace; also saves it if `path` is given."""
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -38,7 +38,7 @@ def draw(space: "Workspace", path: str | Path | None = None) -> "Figure":
         axes.add_collection(PolyCollection(list(space.rest), color=REST, lw=0.2, antialiased=False, rasterized=True))
     label, values = _measure(space)
     best = np.argsort(values[space.triangles].mean(axis=1), kind="stable")  # drawn last, on top
-    # As an image in files of lines, where thousands of triangles would be heavy.
+    # Rasterized in vector files, where thousands of triangles would be heavy.
     places = axes.tripcolor(*plane.T, space.triangles[best], values, shading="gouraud", cmap="viridis", rasterized=True)
     places.set_clim(0.0, float(values.max()))
     handles: list[Any] = []
@@ -70,7 +70,7 @@ def draw(space: "Workspace", path: str | Path | None = None) -> "Figure":
 
 
 def _measure(space: "Workspace") -> tuple[str, np.ndarray]:
-    """What places are coloured by: the distance from losing control, where it varies."""
+    """The measure for colours: the distance from losing control, if it varies."""
     if space.parallel is not None and np.ptp(space.parallel) > 1e-9:
         return "parallel measure (0: control is lost)", space.parallel
     return "serial measure (0: a direction is lost)", space.serial

@@ -1,5 +1,5 @@
-"""Vectors, rotations and inertias in space, over floats or CasADi symbols alike.
+"""Spatial algebra: vectors, rotations and inertias over floats or CasADi symbols.
 
-Everything is a NumPy array: of floats, or of objects whose entries are SX symbols and floats. An entry that is an exact
-zero or one stays one, so that products with it cost nothing when they are traced.
+Everything is a NumPy array: of floats, or of objects whose entries are SX symbols and floats. Exact zeros and ones stay
+exact, so products with them cost nothing when traced.
 """

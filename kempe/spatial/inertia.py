@@ -1,4 +1,4 @@
-"""Inertias: of a rigid body, by ten numbers, and of an articulated body, by three matrices.
+"""Inertias: of a rigid body (ten numbers) and of an articulated body (three matrices).
 
 At a frame's origin, with angular and linear acceleration (alpha, a), the inertia wrench is
 
@@ -40,18 +40,18 @@ class RigidInertia:
         return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor)
 
     def wrench(self, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """Moment and force that give a body at rest these accelerations; momentum, given velocities."""
+        """Moment and force that give a body at rest these accelerations; with velocities, its momentum."""
         return times(self.tensor, alpha) + cross(self.moment, a), scaled(self.mass, a) + cross(alpha, self.moment)
 
     def gyration(self, omega: Vector) -> tuple[Vector, Vector]:
-        """The wrench that a spin takes without any acceleration: omega x I omega, omega x (omega x h)."""
+        """The wrench at angular velocity omega without acceleration: omega x I omega, omega x (omega x h)."""
         return gyroscopic(self.tensor, omega), swing(omega, np.zeros(3), self.moment)
 
     def motion_wrench(self, omega: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """The wrench that a motion takes: that of its accelerations, and of its spin.
+        """The inertia wrench of a motion, from its accelerations and its angular velocity.
 
-        I alpha + omega x I omega is also the integral of r x B r, by the second moments of mass, I = tr(s) 1 - s, and
-        the matrix B of the motion: fewer products, unless s has more entries than I (a hub's has).
+        I alpha + omega x I omega is also the integral of r x B r, with the matrix B of `swing_matrix`, found from the
+        second moments of mass s, I = tr(s) 1 - s: fewer products, unless s has more nonzeros than I, as for a hub.
         """
         trace = self.tensor[0, 0] + self.tensor[1, 1] + self.tensor[2, 2]
         second = scaled(0.5 * trace, np.eye(3)) - self.tensor
@@ -63,13 +63,13 @@ class RigidInertia:
         return moment + cross(self.moment, a), scaled(self.mass, a) + swing(omega, alpha, self.moment)
 
     def scaled(self, share: float) -> "RigidInertia":
-        """A part of it."""
+        """A fraction of it."""
         if share == 1.0:
             return self
         return RigidInertia(share * self.mass, scaled(share, self.moment), scaled(share, self.tensor))
 
     def back(self, moves: Moves) -> "RigidInertia":
-        """The same inertia at the frame the moves start from."""
+        """The same inertia in the frame that the moves start from."""
         mass, moment, tensor = self.mass, self.moment, self.tensor
         for move in reversed(moves):
             if isinstance(move, Shift):
@@ -90,7 +90,7 @@ class RigidInertia:
 
 @dataclass(frozen=True)
 class ArticulatedInertia:
-    """The apparent inertia of a body that carries others on joints free to move."""
+    """The apparent inertia of a body that carries others on free joints."""
 
     j: Matrix
     h: Matrix
@@ -98,7 +98,7 @@ class ArticulatedInertia:
 
     @classmethod
     def of(cls, body: RigidInertia) -> "ArticulatedInertia":
-        """That of a body that carries nothing."""
+        """The inertia of a body that carries nothing."""
         return cls(body.tensor, skew(body.moment), scaled(body.mass, np.eye(3)))
 
     def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
@@ -109,7 +109,7 @@ class ArticulatedInertia:
         return times(self.j, alpha) + times(self.h, a), times(self.h.T, alpha) + times(self.m, a)
 
     def back(self, moves: Moves) -> "ArticulatedInertia":
-        """The same inertia at the frame the moves start from."""
+        """The same inertia in the frame that the moves start from."""
         j, h, m = self.j, self.h, self.m
         for move in reversed(moves):
             if isinstance(move, Shift):
@@ -123,12 +123,12 @@ class ArticulatedInertia:
 
 
 def _entries(m: Matrix) -> int:
-    """How many entries are not exact zeros."""
+    """The number of entries that are not exact zeros."""
     return sum(not is_zero(x) for x in m.flat)
 
 
 def _symmetric_product(n: Matrix, r: Matrix) -> Matrix:
-    """(n r + (n r)^T) / 2, each entry above the diagonal once."""
+    """(n r + (n r)^T) / 2, computing each off-diagonal entry once."""
     entries = [[0.0] * 3 for _ in range(3)]
     half = 0.5 * r
     for i in range(3):

@@ -1,8 +1,8 @@
-"""Elementary moves: turns about a coordinate axis, rotations, shifts; a frame is reached by a few of them in a row.
+"""Moves: turns about a coordinate axis, rotations and shifts; a sequence of them leads from frame to frame.
 
-A move leads from one frame to the next. Twists and accelerations go along it, wrenches, inertias and positions come
-back. A rotation about a coordinate axis leaves one component alone, and turns a symmetric matrix with 8
-multiplications instead of 45; so constant rotations are taken apart into such turns (`turns_of`).
+Twists and accelerations are transformed along a move, wrenches, inertias and positions back. A rotation about a
+coordinate axis leaves one component unchanged, and transforms a symmetric matrix with 8 multiplications instead of 45,
+so constant rotations are decomposed into such turns (`turns_of`).
 """
 
 import math
@@ -17,18 +17,18 @@ from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, is_zero,
 
 @dataclass(frozen=True)
 class Turn:
-    """A rotation about coordinate axis 0, 1 or 2 by an angle of cosine c and sine s."""
+    """A rotation about coordinate axis 0, 1 or 2 by an angle with cosine c and sine s."""
 
     axis: int
     c: Scalar
     s: Scalar
 
     def along(self, x: Vector) -> Vector:
-        """Components in the new frame of a vector given in the old."""
+        """Components in the new frame of a vector given in the old one."""
         return self._mixed(x, self.s)
 
     def back(self, x: Vector) -> Vector:
-        """Components in the old frame of a vector given in the new."""
+        """Components in the old frame of a vector given in the new one."""
         return self._mixed(x, -self.s)
 
     def _mixed(self, x: Vector, s: Scalar) -> Vector:
@@ -38,7 +38,7 @@ class Turn:
         return array(out)
 
     def matrix_back(self, m: Matrix) -> Matrix:
-        """R m R^T: a matrix given in the new frame, seen in the old."""
+        """R m R^T: a matrix given in the new frame, in the old one."""
         # In the plane of rotation [[a, d], [e, b]] becomes [[a - w, d + z], [e + z, b + w]].
         i, j, k = (self.axis + 1) % 3, (self.axis + 2) % 3, self.axis
         c, s = self.c, self.s
@@ -54,26 +54,26 @@ class Turn:
         return array(x for row in entries for x in row).reshape(3, 3)
 
     def inverse(self) -> "Turn":
-        """The move from the new frame to the old."""
+        """The move from the new frame to the old one."""
         return Turn(self.axis, self.c, -self.s)
 
     def matrix(self) -> Matrix:
-        """R: components in the old frame from those in the new."""
+        """R: maps components in the new frame to the old one."""
         return np.column_stack([self.back(e) for e in np.eye(3)])
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """Any rotation, by its matrix R: components in the old frame from those in the new."""
+    """Any rotation, by its matrix R, which maps components in the new frame to the old one."""
 
     r: Matrix
 
     def along(self, x: Vector) -> Vector:
-        """Components in the new frame of a vector given in the old."""
+        """Components in the new frame of a vector given in the old one."""
         return times(self.r.T, x)
 
     def back(self, x: Vector) -> Vector:
-        """Components in the old frame of a vector given in the new."""
+        """Components in the old frame of a vector given in the new one."""
         return times(self.r, x)
 
     def matrix_back(self, m: Matrix) -> Matrix:
@@ -81,7 +81,7 @@ class Rotation:
         return times(times(self.r, m), self.r.T)
 
     def inverse(self) -> "Rotation":
-        """The move from the new frame to the old."""
+        """The move from the new frame to the old one."""
         return Rotation(self.r.T)
 
     def matrix(self) -> Matrix:
@@ -96,7 +96,7 @@ class Shift:
     r: Vector
 
     def inverse(self) -> "Shift":
-        """The move from the new frame to the old."""
+        """The move from the new frame to the old one."""
         return Shift(-self.r)
 
 
@@ -105,12 +105,12 @@ Moves = tuple[Move, ...]
 
 
 def inverse(moves: Moves) -> Moves:
-    """The way back."""
+    """The inverse moves."""
     return tuple(move.inverse() for move in reversed(moves))
 
 
 def twist_along(moves: Moves, omega: Vector, velocity: Vector) -> tuple[Vector, Vector]:
-    """Angular velocity and velocity of the origin, carried to the new frame."""
+    """Angular velocity and velocity of the origin, transformed to the new frame."""
     for move in moves:
         if isinstance(move, Shift):
             velocity = velocity + cross(omega, move.r)
@@ -120,7 +120,7 @@ def twist_along(moves: Moves, omega: Vector, velocity: Vector) -> tuple[Vector, 
 
 
 def spin_along(moves: Moves, omega: Vector) -> Vector:
-    """An angular velocity, or any free vector, carried to the new frame."""
+    """An angular velocity, or any free vector, transformed to the new frame."""
     for move in moves:
         if not isinstance(move, Shift):
             omega = move.along(omega)
@@ -128,7 +128,7 @@ def spin_along(moves: Moves, omega: Vector) -> Vector:
 
 
 def acceleration_along(moves: Moves, omega: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
-    """Angular acceleration, and that of the origin, from frame to frame of a body that turns with omega."""
+    """Angular acceleration and acceleration of the origin, transformed between frames of a body rotating at omega."""
     for move in moves:
         if isinstance(move, Shift):
             a = a + swing(omega, alpha, move.r)
@@ -138,7 +138,7 @@ def acceleration_along(moves: Moves, omega: Vector, alpha: Vector, a: Vector) ->
 
 
 def wrench_back(moves: Moves, moment: Vector, force: Vector) -> tuple[Vector, Vector]:
-    """A wrench at the new origin, as one at the old."""
+    """A wrench at the new origin, transformed to the old one."""
     for move in reversed(moves):
         if isinstance(move, Shift):
             moment = moment + cross(move.r, force)
@@ -148,7 +148,7 @@ def wrench_back(moves: Moves, moment: Vector, force: Vector) -> tuple[Vector, Ve
 
 
 def pose_along(moves: Moves, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:
-    """World axes and position of a frame, carried on to the next."""
+    """World axes and position of the next frame, from those of a frame."""
     for move in moves:
         if isinstance(move, Shift):
             position = position + times(rotation, move.r)
@@ -158,15 +158,15 @@ def pose_along(moves: Moves, rotation: Matrix, position: Vector) -> tuple[Matrix
 
 
 def relative_pose(moves: Moves) -> tuple[Matrix, Vector]:
-    """Axes and origin of the last frame, seen in the first."""
+    """Axes and origin of the last frame in the first."""
     return pose_along(moves, np.eye(3), np.zeros(3))
 
 
 def turns_of(r: Matrix) -> tuple[Turn, ...]:
     """A constant rotation as at most three turns about coordinate axes; none for the identity.
 
-    A turn about one axis is found as such; else z-x-z angles, which leave the last turn about z, where a joint's own
-    turn follows.
+    A rotation about a coordinate axis is one turn; others get z-x-z angles, so the last turn is about z, where a
+    joint's own turn follows.
     """
     r = np.asarray(r, dtype=float)
     for axis in range(3):
@@ -174,11 +174,10 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
         if abs(r[axis, axis] - 1) < 1e-15 and abs(r[i, axis]) < 1e-15 and abs(r[j, axis]) < 1e-15:
             return () if abs(r[j, i]) < 1e-15 and r[i, i] > 0 else (Turn(axis, *_clean(r[i, i], r[j, i])),)
     tilt = atan2(float(norm(r[:2, 2])), r[2, 2])
-    if sin(tilt) < 1e-12:  # z is reversed: one turn about z, half a turn about x
+    if sin(tilt) < 1e-12:  # z is reversed: a turn about z and half a turn about x
         first, last = atan2(r[1, 0], r[0, 0]), 0.0
     else:
-        # The last angle is measured from where the first one leads: where the tilt is small, neither is well known, but
-        # their sum is.
+        # The last angle is measured from the result of the first: at small tilt neither is accurate, but their sum is.
         first = atan2(r[0, 2], -r[1, 2])
         middle = np.array([cos(first), sin(first), 0.0])
         last = atan2(-times(middle, r[:, 1]), times(middle, r[:, 0]))
@@ -187,7 +186,7 @@ def turns_of(r: Matrix) -> tuple[Turn, ...]:
 
 
 def _clean(c: float, s: float) -> tuple[float, float]:
-    """Cosine and sine with the rounding of right angles taken out."""
+    """Cosine and sine without the rounding errors of right angles."""
     if abs(s) < 1e-15:
         return math.copysign(1.0, c), 0.0
     if abs(c) < 1e-15:
@@ -196,5 +195,5 @@ def _clean(c: float, s: float) -> tuple[float, float]:
 
 
 def shift_of(r: Vector) -> tuple[Shift, ...]:
-    """A shift, or nothing where it is zero."""
+    """A shift, or no move if it is zero."""
     return () if all(is_zero(x) for x in r) else (Shift(array(r)),)

@@ -1,4 +1,4 @@
-"""Unit quaternions w, x, y, z: to matrices, products, rates, steps on the sphere, what a recorded one turns by."""
+"""Unit quaternions w, x, y, z: matrices, products, rates, exponentials, and velocities of recorded quaternions."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
 def to_matrix(q: Vector) -> Matrix:
-    """R: components in the old frame from those in the new; q is taken to have length 1."""
+    """R: maps components in the new frame to the old one; q must have length 1."""
     w, x, y, z = q
     return matrix(
         (
@@ -30,7 +30,7 @@ def rate(q: Vector, omega: Vector) -> Vector:
 
 
 def product(p: Vector, q: Vector) -> Vector:
-    """p q: first turn by p, then, in the moved axes, by q."""
+    """p q: a rotation by p, then by q in the rotated axes."""
     (a, b, c, d), (e, f, g, h) = p, q
     return array(
         (
@@ -51,7 +51,7 @@ def exponential(turn: Vector) -> np.ndarray:
 
 
 def logarithm(q: np.ndarray) -> np.ndarray:
-    """The rotation vector of a quaternion, of at most half a turn; floats only."""
+    """The rotation vector of a quaternion, at most half a turn long; floats only."""
     q = np.asarray(q, dtype=float)
     q = -q if q[0] < 0 else q
     size = float(norm(q[1:]))
@@ -61,7 +61,7 @@ def logarithm(q: np.ndarray) -> np.ndarray:
 
 
 def normalized(q: Vector) -> Vector:
-    """The same rotation by a quaternion of length 1; NaN for zero."""
+    """The quaternion scaled to length 1; NaN for zero."""
     if any(is_symbolic(x) for x in q):
         return scaled(1.0 / sqrt(dot(q, q)), q)
     length = float(norm(q))
@@ -69,7 +69,7 @@ def normalized(q: Vector) -> Vector:
 
 
 def random(rng: np.random.Generator) -> np.ndarray:
-    """Any rotation, all alike."""
+    """A rotation, uniformly distributed."""
     while True:
         q = rng.uniform(-1.0, 1.0, 4)
         if 0.01 < norm(q) <= 1.0:
@@ -87,19 +87,19 @@ def turned(q: Vector, x: Vector) -> Vector:
 
 
 def screwed(turn: np.ndarray, slide: np.ndarray) -> np.ndarray:
-    """The displacement by a constant velocity in the moving axes, of a motion that turns by `turn` in unit time."""
+    """The displacement in unit time at constant velocity in the moving axes, while rotating by `turn`."""
     return times(_screw_matrix(turn), slide)
 
 
 def unscrewed(turn: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """The velocity that makes a displacement."""
+    """The velocity of a given displacement: the inverse of `screwed`."""
     return solve(_screw_matrix(turn), moved)
 
 
 def _screw_matrix(turn: np.ndarray) -> np.ndarray:
     angle = float(norm(turn))
     k = np.array([[0, -turn[2], turn[1]], [turn[2], 0, -turn[0]], [-turn[1], turn[0], 0]])
-    if angle < 1e-4:  # the series of the two coefficients, to the last digit
+    if angle < 1e-4:  # the series of the two coefficients, accurate to the last digit
         first, second = 0.5 - angle * angle / 24, 1 / 6 - angle * angle / 120
     else:
         first, second = (1 - cos(angle)) / (angle * angle), (angle - sin(angle)) / (angle * angle * angle)
@@ -107,10 +107,10 @@ def _screw_matrix(turn: np.ndarray) -> np.ndarray:
 
 
 def posed(x: np.ndarray, rate: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates, velocities and accelerations of a ball (4 columns) or a free joint (7) that moves as the columns of
-    x do, with their rates and second derivatives, (n, 4 or 7): the quaternion may have any length but zero; floats.
+    """Coordinates, velocities and accelerations of a ball (4 columns) or free joint (7) from the columns of x and their
+    first and second derivatives, (n, 4 or 7); the quaternion may have any nonzero length; floats only.
 
-    With x = |x| q, omega = 2 Im(x* x') / |x|^2; of its derivative x*' x' is real, and drops out.
+    With x = |x| q, omega = 2 Im(x* x') / |x|^2; in its derivative x*' x' is real and drops out.
     """
     square = (x[:, :4] ** 2).sum(axis=1, keepdims=True)
     growth = (x[:, :4] * rate[:, :4]).sum(axis=1, keepdims=True) / square

@@ -1,4 +1,4 @@
-"""Small linear systems over floats or symbols: pivots are taken in the order given, and exact zeros cost nothing."""
+"""Solving small linear systems: over floats or symbols, with pivots in the given order; exact zeros cost nothing."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from kempe.spatial.vectors import Matrix, Scalar, Vector, array, is_zero, larger
 
 
 def factored(a: Matrix) -> tuple[Matrix, list]:
-    """L and the pivots of a positive definite a = L D L^T, without exchanges; over floats or symbols."""
+    """L and the pivots of a positive definite a = L D L^T, without pivoting; over floats or symbols."""
     size = len(a)
     lower = np.eye(size, dtype=object)
     work = np.array(a, dtype=object)
@@ -19,7 +19,7 @@ def factored(a: Matrix) -> tuple[Matrix, list]:
 
 
 def pivots(a: Matrix) -> Vector:
-    """What a positive definite matrix is divided by in turn when it is factored."""
+    """The pivots of the factorization of a positive definite matrix."""
     return array(factored(a)[1])
 
 
@@ -41,16 +41,15 @@ def solve_symmetric(a: Matrix, b: Matrix) -> Matrix:
 
 
 class Elimination:
-    """A square matrix taken apart, a = L U with ones on the diagonal of L; its rows and columns are in the order to be
-    eliminated in.
+    """The factorization a = L U of a square matrix, with ones on the diagonal of L, rows and columns in the order of
+    elimination.
 
-    pivots: the diagonal of U, what the elimination divides by, each times the measure of its row. begun: the diagonal
-    as it was when some had been eliminated.
+    pivots: the diagonal of U, each entry times the measure of its row. begun: the diagonal after some eliminations.
     """
 
     def __init__(self, a: Matrix, begun: int = 0, measures: Vector | None = None):
-        """`a` over floats or symbols; `begun`: how many are eliminated when the diagonal is looked at; `measures` of
-        rows, for pivots alone: they are those of the matrix whose rows are multiplied by them."""
+        """`a` over floats or symbols; `begun`: the number of eliminations after which the diagonal is recorded;
+        `measures`: factors of the rows, applied to the pivots only."""
         work = np.array(a, dtype=object)
         size = len(work)
         self.begun = np.diagonal(work).copy()
@@ -101,8 +100,8 @@ class Elimination:
 
 
 def fitness(pivots: Vector, diagonal: Vector) -> Vector:
-    """How far from singular a positive definite matrix is, between 0 and 1: the root of the least part of an entry of
-    its diagonal that is left when it is divided by."""
+    """The distance of a positive definite matrix from singularity, 0 to 1: the root of the smallest ratio of a pivot to
+    its original diagonal entry."""
     most = 1.0
     for pivot, entry in zip(pivots, diagonal, strict=True):
         most = larger(most, abs(entry / pivot))

@@ -1,7 +1,7 @@
-"""Positive definite matrices of few blocks, eliminated block by block in steps that can be recorded and repeated.
+"""Sparse: positive definite block matrices, eliminated block by block in steps that can be recorded and repeated.
 
-Rows come in groups, as those of one loop, and a group is eliminated at once. The group with the fewest rows beside it
-is next, which fills in little. Every step is a function of arrays, called through `run` with nothing for its subject.
+Rows come in groups, such as those of one loop, and a group is eliminated at once. The group coupled to the fewest other
+rows is next, to limit fill-in. Every step is a function of arrays, called through `run` with None as its subject.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,28 +13,27 @@ import numpy as np
 from kempe.spatial.vectors import Scalar, Vector, array, is_zero, larger, sqrt, where_less
 
 Run = Callable[..., Any]
-NOTHING = 1e-22  # entry of the diagonal beside the largest, where rows vanish but for rounding
-SLIGHT = 1e-14  # the same beside the largest of its group, where they vanish but for numbers that somebody has rounded
+NOTHING = 1e-22  # relative to the largest diagonal entry: rows below this are zero up to rounding
+SLIGHT = 1e-14  # relative to the largest of its group: rows below this are zero up to rounded input
 
 
 class Sparse:
-    """A matrix given by the entries of its lower half that are not zero, taken apart as L D L^T.
+    """The factorization L D L^T of a matrix given by the nonzero entries of its lower half.
 
-    entries: as they were given. pivots: D, by rows as they were given. fit: how far from singular it is, as
-    `solving.fitness` has it.
+    entries: as given. pivots: D, in the given row order. fit: the distance from singularity, as in `solving.fitness`.
 
-    Where the matrix is singular but positive, rows that follow from others, or are zero, can be skipped: solutions have
-    zeros there, and are right wherever there is one. Which rows of a group those are can change along a motion, so the
-    largest entry left on the diagonal of a group is eliminated first: rows are exchanged by numbers, at run time.
+    If the matrix is singular but positive, redundant or zero rows can be skipped: the solution is zero there, and
+    correct if there is one. Which rows of a group are redundant can change along a motion, so the largest remaining
+    diagonal entry of a group is eliminated first, by exchanging rows at run time.
     """
 
     def __init__(
         self, entries: dict[tuple[int, int], Scalar], groups: Sequence[Sequence[int]], run: Run, skips: float = 0.0,
         usual: Scalar = 0.0,
     ):  # fmt: skip
-        """`entries` by row and column; `groups`: the rows, each once; `skips`: what is left of an entry of the
-        diagonal, beside itself, at which its row is skipped, none if zero; `usual`: about what an entry of the
-        diagonal is where all of them may be rounding."""
+        """`entries` by row and column; `groups`: the rows, each once; `skips`: the fraction of a diagonal entry below
+        which a pivot's row is skipped (0: never); `usual`: the typical size of a diagonal entry, in case all of them
+        are rounding."""
         self.entries, self._run = dict(entries), run
         step = eliminate
         if skips:
@@ -46,8 +45,8 @@ class Sparse:
             beside[i].add(j)
             beside[j].add(i)
         waiting = {number: tuple(group) for number, group in enumerate(groups)}
-        self._order: list[tuple[tuple[int, ...], tuple[int, ...]]] = []  # rows of a group, and those beside it
-        self._factors: list[tuple[np.ndarray, ...]] = []  # of each: inverses of pivots, factors, exchanges of rows
+        self._order: list[tuple[tuple[int, ...], tuple[int, ...]]] = []  # rows of a group, and rows coupled to it
+        self._factors: list[tuple[np.ndarray, ...]] = []  # for each: inverse pivots, factors, row exchanges
         self.pivots, self._kept = (np.empty(len(beside), dtype=object) for _ in range(2))
         shrunk: np.ndarray = np.ones(1)
         while waiting:
@@ -84,7 +83,7 @@ class Sparse:
         return x
 
     def dependent(self) -> list[np.ndarray]:
-        """For every row a combination of rows that vanishes, of which it is part, where it was skipped; else zeros."""
+        """For every skipped row, a vanishing combination of rows that contains it; zeros for other rows."""
         found = []
         for row in range(len(self.pivots)):
             column = [self.entries.get((max(row, k), min(row, k)), 0.0) for k in range(len(self.pivots))]
@@ -106,12 +105,12 @@ def _objects(values) -> np.ndarray:
 def eliminate(
     _, diagonal: Vector, lower: Vector, shrunk: Vector, skips: float = 0.0, least: Scalar = 0.0
 ) -> tuple[Vector, ...]:
-    """Eliminates a group of rows from the lower half of a matrix that begins with them, row by row.
+    """Eliminates a group of rows, row by row, from the lower half of a matrix that begins with them.
 
-    diagonal: entries of the group's rows as they were given; shrunk: the most that one of them has shrunk so far.
-    skips: what is left of an entry beside itself where its row is skipped; least: what is nothing beside others.
-    Returns the pivots and their inverses, the factors below them, column by column, the lower half that is left, which
-    rows were exchanged (`_exchanges`; none where no rows are skipped), and the most again.
+    diagonal: the given diagonal entries of the group; shrunk: the largest ratio of such an entry to its pivot so far.
+    skips: the ratio of a pivot to its entry below which a row is skipped; least: the size that counts as zero.
+    Returns the pivots and their inverses, the factors below them (column by column), the remaining lower half, the row
+    exchanges (see `_exchanges`; none without `skips`), and `shrunk` updated.
     """
     size = round((np.sqrt(8 * len(lower) + 1) - 1) / 2)
     work = np.zeros((size, size), dtype=object)
@@ -122,7 +121,7 @@ def eliminate(
         least = reduce(larger, (SLIGHT * x for x in diagonal), least)
     for k in range(first):
         for other in range(k + 1, first) if skips else ():
-            # Rows that are always zero come last anyway.
+            # Rows that are always zero come last.
             smaller = 0.0 if is_zero(diagonal[other]) else where_less(work[k, k], work[other, other], 1.0, 0.0)
             _exchange_rows(work, k, other, smaller)
             _exchange(begun, k, other, smaller)
@@ -144,7 +143,7 @@ def eliminate(
 
 
 def _exchanges(size: int, exchanged: Vector) -> list[tuple[int, int, int, Scalar]]:
-    """In the order they were made: before which pivot, the two rows, and 1 where they were exchanged, else 0."""
+    """In order: the pivot before which it happens, the two rows, and 1 if they were exchanged, else 0."""
     pairs = [(k, other) for k in range(size) for other in range(k + 1, size)]
     return [(k, k, other, x) for (k, other), x in zip(pairs, exchanged, strict=False)]
 
@@ -154,7 +153,7 @@ def _exchange(x: list | Vector, i: int, j: int, where: Scalar) -> None:
 
 
 def _exchange_rows(work: np.ndarray, k: int, other: int, where: Scalar) -> None:
-    """Of the lower half of a symmetric matrix from row k on, with the columns."""
+    """Exchanges rows and columns of the lower half of a symmetric matrix, from row k on."""
     for i in range(k + 1, len(work)):
         if i != other:
             at = (other, i) if i < other else (i, other)
@@ -166,7 +165,7 @@ def _exchange_rows(work: np.ndarray, k: int, other: int, where: Scalar) -> None:
 
 
 def put_back(_, values: Vector, exchanged: Vector) -> tuple[Vector]:
-    """Values of a group's pivots, by its rows as they were before they were exchanged."""
+    """Values by pivot of a group, in the row order before the exchanges."""
     x = [*values]
     for _, i, j, where in reversed(_exchanges(len(x), exchanged)):
         _exchange(x, i, j, where)
@@ -174,7 +173,7 @@ def put_back(_, values: Vector, exchanged: Vector) -> tuple[Vector]:
 
 
 def forward(_, group: Vector, others: Vector, factors: Vector, exchanged: Vector) -> tuple[Vector]:
-    """L^-1 of a right-hand side, as far as a group and those beside it; the group's part by pivots."""
+    """Applies L^-1 of a group to the right-hand side of the group and rows coupled to it; its part by pivots."""
     x, rest = [*group, *others], iter(factors)
     exchanges = _exchanges(len(group), exchanged)
     for k in range(len(group)):
@@ -186,7 +185,7 @@ def forward(_, group: Vector, others: Vector, factors: Vector, exchanged: Vector
 
 
 def backward(_, group: Vector, others: Vector, inverses: Vector, factors: Vector, exchanged: Vector) -> tuple[Vector]:
-    """L^-T D^-1 of a group, from what is known of those beside it; by rows again."""
+    """Applies L^-T D^-1 of a group, given the solution of the rows coupled to it; by rows again."""
     x, at = [*group, *others], len(factors)
     exchanges = _exchanges(len(group), exchanged)
     for k in range(len(group) - 1, -1, -1):
@@ -200,5 +199,5 @@ def backward(_, group: Vector, others: Vector, inverses: Vector, factors: Vector
 
 
 def fitness(_, shrunk: Vector) -> tuple[Vector]:
-    """From the most that an entry of the diagonal has shrunk."""
+    """The fit, from the largest ratio of a diagonal entry to its pivot."""
     return (array([1.0 / sqrt(shrunk[0])]),)

@@ -1,4 +1,4 @@
-"""Arrays whose entries are floats or symbols: making them, and the few functions NumPy does not know for symbols."""
+"""Vectors: arrays of floats or symbols, and the few functions that NumPy lacks for symbols."""
 
 import math
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def from_sx(x: ca.SX) -> np.ndarray:
 
 
 def to_sx(x: np.ndarray) -> ca.SX:
-    """An array of floats or symbols as a CasADi matrix; exact zeros become structural."""
+    """An array of floats or symbols as a CasADi matrix; exact zeros become structural zeros."""
     x = np.asarray(x, dtype=object)
     grid = x.reshape(-1, 1) if x.ndim < 2 else x
     out = ca.SX(*grid.shape)
@@ -85,7 +85,7 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def where_less(x: Scalar, y: Scalar, then: Scalar, other: Scalar) -> Scalar:
-    """One of two, by whether x is less than y."""
+    """`then` if x < y, else `other`."""
     if any(isinstance(each, ca.SX) for each in (x, y)):
         return ca.if_else(x < y, then, other)
     return then if x < y else other
@@ -97,7 +97,7 @@ def larger(x: Scalar, y: Scalar) -> Scalar:
 
 
 def largest(entries) -> Scalar:
-    """The size of the largest of some entries; 0 where there are none."""
+    """The largest absolute value of some entries; 0 if there are none."""
     found = 0.0
     for entry in entries:
         found = larger(found, abs(entry))
@@ -112,7 +112,7 @@ def divided(x: Scalar, y: Scalar) -> Scalar:
 
 
 def length(x: Vector) -> Scalar:
-    """Of a vector; its derivative at zero is zero, where a plain square root has none."""
+    """The length of a vector; its derivative at zero is zero, where a plain square root has none."""
     square = dot(x, x)
     if isinstance(square, ca.SX):
         none = square == 0
@@ -126,7 +126,7 @@ def zeros(*shape: int) -> np.ndarray:
 
 
 def scaled(factor: Scalar, x: np.ndarray) -> np.ndarray:
-    """factor * x; NumPy's own product would hand an array times a symbol over to CasADi."""
+    """factor * x; NumPy's own product would pass an array times a symbol to CasADi."""
     if not isinstance(factor, ca.SX):
         return factor * x
     return array(factor * entry for entry in x.flat).reshape(x.shape)
@@ -138,19 +138,19 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def swing_matrix(omega: Vector, alpha: Vector) -> Matrix:
-    """B = [alpha] + [omega][omega]: a point at r of a body is accelerated by B r against the body's origin."""
+    """B = [alpha] + [omega][omega]: the acceleration of a point at r of a body relative to its origin is B r."""
     (x, y, z), (u, v, w) = omega, alpha
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return matrix(((-(yy + zz), xy - w, xz + v), (xy + w, -(xx + zz), yz - u), (xz - v, yz + u, -(xx + yy))))
 
 
 def swing(omega: Vector, alpha: Vector, r: Vector) -> Vector:
-    """alpha x r + omega x (omega x r), by the matrix that all points of the body share."""
+    """alpha x r + omega x (omega x r), by the matrix shared by all points of the body."""
     return times(swing_matrix(omega, alpha), r)
 
 
 def gyroscopic(tensor: Matrix, omega: Vector) -> Vector:
-    """omega x (I omega) for a symmetric I, by the same products."""
+    """omega x (I omega) for a symmetric I, sharing products with `swing_matrix`."""
     x, y, z = omega
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     i = tensor
@@ -164,12 +164,12 @@ def gyroscopic(tensor: Matrix, omega: Vector) -> Vector:
 
 
 def skew(r: Vector) -> Matrix:
-    """The matrix whose product with x is r x x."""
+    """The cross product matrix of r: its product with x is r x x."""
     return matrix(((0.0, -r[2], r[1]), (r[2], 0.0, -r[0]), (-r[1], r[0], 0.0)))
 
 
 def dot(a: Vector, b: Vector) -> Scalar:
-    """a . b, of vectors of any length."""
+    """a . b for vectors of any length."""
     total = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y

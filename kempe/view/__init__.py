@@ -1,1 +1,1 @@
-"""What can be looked at: pictures of states, strips of runs, and pages that play them."""
+"""Views: pictures of states, strips of runs, and HTML pages that play runs."""

@@ -1,4 +1,4 @@
-// The page: buttons, keys, the clock, and one picture whenever something has changed.
+// The page: buttons, keys, the clock, and a redraw whenever something has changed.
 
 const byId = id => document.getElementById(id);
 
@@ -65,7 +65,7 @@ function app() {
       values: { ...sky, camera: lens, eye, dots, up: look.up, ink: rgb(night ? "#8fa0b5" : "#3c4858"), dark: night ? 1 : 0 },
     });
   }
-  /** Which joints are on now: words for the reader, and names of those that are not drawn. */
+  /** The joints that are on now: text for the reader, and names of those not drawn. */
   function structure() {
     if (!data.switched.length) return;
     const [, on] = data.structure.reduce((held, span) => span[0] <= time ? span : held, data.structure[0]);
@@ -120,7 +120,7 @@ function app() {
   byId("play").onclick = () => play(!playing);
   byId("time").oninput = event => seek(start + (end - start) * Number(event.target.value));
   const pace = byId("speed"), nudge = Math.min(1 / 30, (end - start) / 100);
-  if (!still && end - start < 1) {  // what is over in an instant is played slowly
+  if (!still && end - start < 1) {  // very short runs are played slowly
     pace.value = [0.1, 0.01].find(x => (end - start) / x >= 2) || "0.001";
     speed = Number(pace.value);
   }
@@ -135,7 +135,7 @@ function app() {
     show[name] = box.checked;
     box.onchange = () => { show[name] = box.checked; changed(); };
   }
-  // Where bodies fly far, the camera goes along with them.
+  // If bodies fly far, the camera follows them.
   const roams = reach > 3.5 * data.size, follow = byId("follow");
   follow.parentElement.hidden = !roams;
   follow.checked = show.follow = roams;

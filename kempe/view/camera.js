@@ -1,6 +1,6 @@
-// The camera: turns about what it looks at, shifts, comes nearer; by mouse, pen, touch and wheel.
+// The camera: orbits about its target, pans and zooms, by mouse, pen, touch and wheel.
 
-const TANGENT = Math.tan(17 * Math.PI / 180);  // of half the angle of view
+const TANGENT = Math.tan(17 * Math.PI / 180);  // of half the field of view
 
 function camera(canvas, look, cloudOf, changed) {
   const middle = look.low.map((x, i) => (x + look.high[i]) / 2), axes = [look.right, look.up, look.front];
@@ -11,11 +11,11 @@ function camera(canvas, look, cloudOf, changed) {
   const towards = () => world([Math.sin(state.turn) * Math.cos(state.rise), Math.sin(state.rise), Math.cos(state.turn) * Math.cos(state.rise)]);
   let chosen = look.flat ? "face" : "iso";
 
-  /** Goes as near as everything still fits. */
+  /** Moves as close as possible with everything in view. */
   function fit() {
     const view = looking(towards(), [0, 0, 0], look.up), tangents = [TANGENT * aspect(), TANGENT], at = [0, 0];
     const seen = cloud.map(p => turned(view, p));
-    // The eye is at (x, y, d): every point lies within the wedges of both planes, so d is where they meet.
+    // The eye is at (x, y, d): every point lies within the wedges of both planes, so d is their intersection.
     let distance = 0;
     for (let i = 0; i < 2; i++) {
       let low = Infinity, high = -Infinity;
@@ -33,7 +33,7 @@ function camera(canvas, look, cloudOf, changed) {
     state.distance = (state.flat ? 1.12 * distance : 1.1 * (distance - inner)) || 1;
     changed();
   }
-  /** Whether the camera goes along with the bodies; what it has to hold then is seen from them. */
+  /** Whether the camera follows the bodies; its extent is then relative to them. */
   function follows(on) {
     cloud = cloudOf(on);
     const seen = cloud.map(p => axes.map(e => dot(e, p)));
@@ -56,7 +56,7 @@ function camera(canvas, look, cloudOf, changed) {
       : perspective(TANGENT, aspect(), near, far);
     return { eye: state.flat ? add(target, scale(towards(), far)) : eye, target, view, camera: product(lens, view), dots: canvas.height / 2 / TANGENT / (state.flat ? state.distance : 1) };
   }
-  /** The ray under a place on the screen: origin and direction. */
+  /** The ray under a point of the screen: origin and direction. */
   function ray(event) {
     const r = canvas.getBoundingClientRect(), { eye, target, view } = matrices(), half = TANGENT * state.distance;
     const x = (2 * (event.clientX - r.left) / r.width - 1) * half * aspect(), y = (1 - 2 * (event.clientY - r.top) / r.height) * half;
@@ -95,7 +95,7 @@ function camera(canvas, look, cloudOf, changed) {
   });
   for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, event => down.delete(event.pointerId));
   canvas.addEventListener("wheel", event => {
-    // Inside another page the wheel is that page's until someone has clicked here.
+    // Inside another page, the wheel scrolls that page until the user clicks here.
     if (window.parent !== window && document.activeElement !== canvas) return;
     event.preventDefault();
     state.distance *= Math.exp(clamp(event.deltaY * (event.deltaMode ? 20 : 1), -200, 200) * 0.0015);

@@ -1,4 +1,4 @@
-"""Glyphs: what joints of each kind look like, and how the ground holds them."""
+"""Glyphs: the shapes that draw each kind of joint and its fixture to the ground."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Bar = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Pin:
-    """How large a joint is drawn: its radius, and half of its length along its axis."""
+    """The drawn size of a joint: its radius, and half its length along its axis."""
 
     radius: float
     half: float
@@ -103,7 +103,7 @@ def _mouth(a: list[Bar], b: list[Bar], reach: tuple[float, float]) -> tuple[int,
     return None
 
 
-# Along which canonical axis each freedom's effort acts, and whether body a or body b carries that axis.
+# The canonical axis of each freedom's effort, and which body carries it: 0 for a, 1 for b.
 _X, _Y, _Z = np.eye(3)
 FREEDOM_AXES: dict[type, Sequence[tuple[int, np.ndarray]]] = {
     Revolute: ((0, _Z),),
@@ -119,7 +119,7 @@ FREEDOM_AXES: dict[type, Sequence[tuple[int, np.ndarray]]] = {
 
 
 def fixture(point: np.ndarray, up: np.ndarray, front: np.ndarray, flat: bool, size: float) -> list[Shape]:
-    """What holds a joint to the ground, below it: in a plane a hatched triangle, else a cone on a disc."""
+    """The fixture of a joint to the ground: a hatched triangle in planar views, else a cone on a disc."""
     right = np.cross(up, front)
     axes = np.column_stack([right, up, front])
     more = {"role": "ground", "name": "ground"}

@@ -1,7 +1,7 @@
-"""Hulls: what meshes of files are drawn as, convex and of few corners, so that a page stays small.
+"""Hulls: convex hulls with few corners, drawn in place of mesh files to keep pages small.
 
-Of a mesh the corners are kept that lie farthest out in some of many directions, evenly spread about the box around it;
-the hull of these lies inside the mesh's own, and misses little of it but hollows.
+The corners kept are those farthest out in one of many directions, spread evenly about the bounding box. Their hull lies
+inside the mesh's own hull, and misses little of it.
 """
 
 import os
@@ -18,18 +18,18 @@ from kempe.formats.meshes import Mesh, hull, read_mesh
 if TYPE_CHECKING:
     from kempe.mechanism.solids import MeshFile
 
-DIRECTIONS = 64  # and so many corners at most
+DIRECTIONS = 64  # also the maximum number of corners
 
 
 def hull_of(solid: "MeshFile") -> Mesh | None:
-    """Corners and triangles of what is drawn; nothing, with a warning, where the file cannot be read."""
+    """The hull of a mesh; None, with a warning, if the file cannot be read."""
     path = Path(solid.file)
     return _hull(path, path.stat().st_mtime_ns if os.path.isfile(path) else 0, solid.scale)
 
 
 @cache
 def _hull(path: Path, changed: int, scale: tuple[float, ...]) -> Mesh | None:
-    """changed: when the file was, so that it is read again when it is another."""
+    """changed: the file's modification time, so that a changed file is read again."""
     try:
         corners = read_mesh(path).corners * np.array(scale)
         mesh = hull(few(corners))
@@ -42,10 +42,10 @@ def _hull(path: Path, changed: int, scale: tuple[float, ...]) -> Mesh | None:
 
 
 def few(corners: np.ndarray) -> np.ndarray:
-    """Those that are farthest out in some direction."""
+    """The corners that are farthest out in some direction."""
     low, high = corners.min(axis=0), corners.max(axis=0)
     even = (corners - (low + high) / 2) / np.where(high > low, high - low, 1.0)
-    # Along a spiral from pole to pole, each a golden section of a turn on.
+    # Points on a spiral from pole to pole, a golden angle apart.
     k = np.arange(DIRECTIONS)
     z = 1 - (2 * k + 1) / DIRECTIONS
     angle = np.pi * (3 - np.sqrt(5)) * k

@@ -1,4 +1,4 @@
-"""Links: slim bars on a body between the points where things are joined to it and the solids it is made of."""
+"""Links: slim bars that connect the joints and solids of a body."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,13 @@ import numpy as np
 from kempe.mechanism.bodies import Body, Values, resolved
 from kempe.view.shapes import Shape, ball, bar, nearest
 
-Nearest = Callable[[np.ndarray], np.ndarray]  # the point of a thing nearest to another point, in the body's axes
+Nearest = Callable[[np.ndarray], np.ndarray]  # maps a point to the nearest point of an item, in the body's axes
 
 
 def link_shapes(
     body: Body, number: int, points: list[np.ndarray], value: Values, radius: float, color: str
 ) -> list[Shape]:
-    """Bars where no solid spans the gap: the shortest set of them that makes one piece of all points and solids."""
+    """The shortest set of bars that connects all points and solids of a body."""
     things = [_of_part(part, resolved(part.position, value)) for part in body.parts]
     things += [lambda _, point=point: point for point in points]
     shapes = []
@@ -31,7 +31,7 @@ def _of_part(part, position: np.ndarray) -> Nearest:
 
 
 def _spanning(things: list[Nearest]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Prim's tree: the nearest thing that is still apart, joined at its nearest point, again and again."""
+    """Prim's minimum spanning tree, by distances between nearest points."""
     if not things:
         return []
     gaps = {k: _gap(things[0], thing) for k, thing in enumerate(things) if k}
@@ -47,7 +47,7 @@ def _spanning(things: list[Nearest]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _gap(a: Nearest, b: Nearest) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest points of two convex things, by going to and fro between them."""
+    """The nearest points of two convex items, by alternating projection."""
     end = b(np.zeros(3))
     start = a(end)
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""Look: from where a mechanism is best seen, whether it moves in a plane, and where the floor is."""
+"""Look: the best viewpoint of a mechanism, whether it moves in a plane, and where the floor is."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ PARALLEL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """How to look at a mechanism: screen axes of the view from the front, and what they have to show.
+    """The view of a mechanism: screen axes of the front view, and the extent to show.
 
     flat: everything moves in one plane, seen face-on. right, up, front: unit vectors in world axes, front towards the
-    viewer. low, high: the box that is reached, along (right, up, front). floor: the level of the floor along up, or,
-    for flat mechanisms, of the wall behind along front.
+    viewer. low, high: the box of everything reached, along (right, up, front). floor: the level of the floor along up,
+    or, for flat mechanisms, of the wall behind along front.
     """
 
     flat: bool
@@ -33,29 +33,29 @@ class Look:
 
     @property
     def axes(self) -> np.ndarray:
-        """Rows right, up, front: from world axes to the view's."""
+        """Rows right, up, front: the rotation from world to view axes."""
         return np.array([self.right, self.up, self.front])
 
     @property
     def center(self) -> np.ndarray:
-        """The middle of what is reached, in world axes."""
+        """The centre of that box, in world axes."""
         return self.axes.T @ ((self.low + self.high) / 2)
 
 
 def look(model: "Layout", cloud: np.ndarray, slim: float) -> Look:
-    """Decides by the joints' axes, gravity, and the points (..., 3) that bodies reach."""
+    """Chooses the view from the joints' axes, gravity, and the points (..., 3) that bodies reach."""
     gravity = np.array(model.mechanism.gravity)
     normal = plane_normal(model)
     if normal is not None:
         axes = _face_on(normal, gravity)
         low, high = _box(cloud, axes)
         wide, tall, deep = high - low
-        # A shaft on bearings moves in a plane too, but is not seen from its end.
+        # A shaft on bearings also moves in a plane, but should not be seen from its end.
         if deep <= max(wide, tall):
             return Look(True, axes[0], axes[1], axes[2], low, high, float(low[2] - slim))
     size = float(np.linalg.norm(gravity))
     up = -gravity / size if size else np.array([0.0, 0.0, 1.0])
-    # Of the world's axes the one most nearly level is to the right: x, unless gravity is along it.
+    # x points to the right, unless gravity is along it.
     right = _level(up)
     axes = np.array([right, up, np.cross(right, up)])
     low, high = _box(cloud, axes)
@@ -63,9 +63,9 @@ def look(model: "Layout", cloud: np.ndarray, slim: float) -> Look:
 
 
 def plane_normal(model: "Layout") -> np.ndarray | None:
-    """The direction that hinges are parallel to and sliders are across, for every joint; None if there is none.
+    """The direction parallel to all hinges and perpendicular to all sliders; None if there is none.
 
-    A turn about the normal keeps the normal, so one pose decides for all.
+    Rotation about the normal does not change it, so one pose decides for all.
     """
     m = model.mechanism
     rotation, _ = poses(model, model.neutral()[None])
@@ -93,7 +93,7 @@ def plane_normal(model: "Layout") -> np.ndarray | None:
 
 
 def _across(slides: list[np.ndarray], gravity: np.ndarray) -> list[np.ndarray]:
-    """A normal for mechanisms that only slide: across two of the sliders, or across the one and gravity."""
+    """A normal for mechanisms with sliders only: perpendicular to two of them, or to one and gravity."""
     if not slides:
         return []
     for other in (*slides[1:], gravity, np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])):
@@ -104,7 +104,7 @@ def _across(slides: list[np.ndarray], gravity: np.ndarray) -> list[np.ndarray]:
 
 
 def _face_on(normal: np.ndarray, gravity: np.ndarray) -> np.ndarray:
-    """Rows right, up, front: gravity points down the screen, and the right is towards a positive axis if it can be."""
+    """Rows right, up, front: gravity points down the screen, and right is along a positive axis if possible."""
     down = gravity - normal * (normal @ gravity)
     if np.linalg.norm(down) > 1e-6 * max(1.0, float(np.linalg.norm(gravity))):
         up = -down / np.linalg.norm(down)
@@ -112,7 +112,7 @@ def _face_on(normal: np.ndarray, gravity: np.ndarray) -> np.ndarray:
         if right[np.abs(right).argmax()] < 0:
             right, normal = -right, -normal
         return np.array([right, up, normal])
-    # Seen from above, against gravity, or with the normal's largest part towards the viewer.
+    # Seen from above, against gravity, or with the normal's largest component towards the viewer.
     towards = -gravity if np.linalg.norm(gravity) else np.sign(normal) * (np.abs(normal) == np.abs(normal).max())
     normal = normal if normal @ towards > 0 else -normal
     right = _level(normal)
@@ -120,7 +120,7 @@ def _face_on(normal: np.ndarray, gravity: np.ndarray) -> np.ndarray:
 
 
 def _level(up: np.ndarray) -> np.ndarray:
-    """A unit vector across `up`: x as far as possible, else y."""
+    """A unit vector perpendicular to `up`, close to x if possible, else to y."""
     x = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     right = x - up * (up @ x)
     return right / np.linalg.norm(right)

@@ -1,4 +1,4 @@
-// Vectors, quaternions (x, y, z, w) and 4 x 4 matrices by columns; numbers packed in text.
+// Vectors, quaternions (x, y, z, w) and 4 x 4 matrices by columns; packed numbers.
 
 const add = (a, b) => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
 const sub = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
@@ -10,13 +10,13 @@ const unit = a => scale(a, 1 / (norm(a) || 1));
 const mix = (a, b, s) => a.map((x, i) => x + (b[i] - x) * s);
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
-/** Two unit vectors across a third, and across each other. */
+/** Two unit vectors perpendicular to a third and to each other. */
 function across(axis) {
   const u = unit(cross(axis, Math.abs(axis[0]) < 0.8 * norm(axis) ? [1, 0, 0] : [0, 1, 0]));
   return [u, unit(cross(axis, u))];
 }
 
-/** Between two rotations at constant rate, the short way round. */
+/** Interpolates two rotations at constant rate, the short way. */
 function slerp(a, b, s) {
   let c = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
   const sign = c < 0 ? -1 : 1;
@@ -27,7 +27,7 @@ function slerp(a, b, s) {
   return out.map(x => x / size);
 }
 
-/** A matrix from a rotation, a place and stretches along its own axes. */
+/** A matrix from a rotation, a position and scales along its own axes. */
 function placed([x, y, z, w], p, s = [1, 1, 1]) {
   return [
     (1 - 2 * (y * y + z * z)) * s[0], 2 * (x * y + w * z) * s[0], 2 * (x * z - w * y) * s[0], 0,
@@ -36,7 +36,7 @@ function placed([x, y, z, w], p, s = [1, 1, 1]) {
     p[0], p[1], p[2], 1];
 }
 
-/** A matrix from three columns and a place. */
+/** A matrix from three columns and a position. */
 const columns = (u, v, w, p) => [...u, 0, ...v, 0, ...w, 0, ...p, 1];
 
 function product(a, b) {
@@ -50,7 +50,7 @@ function product(a, b) {
 const point = (m, p) => [0, 1, 2].map(r => m[r] * p[0] + m[4 + r] * p[1] + m[8 + r] * p[2] + m[12 + r]);
 const turned = (m, v) => [0, 1, 2].map(r => m[r] * v[0] + m[4 + r] * v[1] + m[8 + r] * v[2]);
 
-/** From world to eye, for an eye that looks at a target. */
+/** The matrix from world to eye, for an eye that looks at a target. */
 function looking(eye, target, up) {
   const z = unit(sub(eye, target)), x = unit(cross(up, z)), y = cross(z, x);
   return [x[0], y[0], z[0], 0, x[1], y[1], z[1], 0, x[2], y[2], z[2], 0, -dot(x, eye), -dot(y, eye), -dot(z, eye), 1];
@@ -72,7 +72,7 @@ function bytes(text) {
   return out.buffer;
 }
 
-/** Columns of numbers, each packed as 16-bit steps between its least and its largest. */
+/** Columns of numbers, each packed as 16-bit steps between its minimum and maximum. */
 function unpacked({ low, span, data }) {
   const steps = new Uint16Array(bytes(data)), rows = low.length ? steps.length / low.length : 0;
   return low.map((least, c) =>

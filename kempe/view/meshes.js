@@ -1,4 +1,4 @@
-// The unit meshes that everything is made of: corners with normals, triangles, and the edges worth drawing.
+// The unit meshes of all shapes: corners with normals, triangles, and the edges to draw.
 
 function mesh() {
   const corners = [], triangles = [], edges = [];
@@ -32,7 +32,7 @@ function boxMesh() {
   return m;
 }
 
-/** A solid of revolution about z by its two radii: a cylinder, or a cone. */
+/** A solid of revolution about z with two radii: a cylinder or a cone. */
 function drumMesh(low, high, count = 36) {
   const m = mesh(), ring = k => [Math.cos(2 * Math.PI * k / count), Math.sin(2 * Math.PI * k / count)];
   for (let k = 0; k < count; k++) {
@@ -64,7 +64,7 @@ function sphereMesh(count = 18) {
   return m;
 }
 
-/** An outline extruded along z, its faces cut into the given triangles (counter-clockwise). */
+/** An outline extruded along z, its faces split into the given triangles (counter-clockwise). */
 function plateMesh(outline, faces) {
   const m = mesh();
   const turn = Math.sign(outline.reduce((sum, [x, y], k) => {

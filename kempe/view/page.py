@@ -1,8 +1,8 @@
-"""Page: one file of HTML that plays a run in a browser, with nothing to fetch from anywhere.
+"""Page: one self-contained HTML file that plays a run in a browser.
 
-Poses and plots are packed as 16-bit steps between the least and the largest value of each column: places are right to
-1 / 131070 of the distance a body travels along an axis, quaternions to 2e-5, plotted values to 1 / 131070 of their
-range. Between frames the page turns bodies at constant rate and shifts them along straight lines.
+Poses and plots are packed as 16-bit steps between the smallest and largest value of each column. Positions are accurate
+to 1 / 131070 of the distance a body travels along an axis, quaternions to 2e-5, plotted values to 1 / 131070 of their
+range. Between frames the page rotates bodies at constant rate and moves them along straight lines.
 """
 
 import base64
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from kempe.kinetics.kinetics import Kinetics
 
 SCRIPTS = ("math.js", "meshes.js", "render.js", "stage.js", "plots.js", "camera.js", "app.js")
-SLOW, FAST = 30.0, 100.0  # frames per second: as many as ROOM bytes hold, between these
+SLOW, FAST = 30.0, 100.0  # frames per second: as many as fit in ROOM bytes, between these
 ROOM = 60_000
-BRIEF = 200  # frames at least, also of runs that are over in an instant
+BRIEF = 200  # minimum number of frames, also for very short runs
 FRAMES = 18_000  # ten minutes at 30 frames per second; longer runs have fewer per second
 CURVES = 12  # in a plot
 
 
 class Run(Protocol):
-    """What a page needs of a run: rows of times, coordinates, velocities and efforts, which joints were on when, and
-    how it ended."""
+    """What a page needs of a run: rows of times, coordinates, velocities and efforts, the structure over time, and the
+    outcome."""
 
     @property
     def model(self) -> "Kinetics": ...  # noqa: D102
@@ -64,16 +64,18 @@ def animate(
     title: str | None = None,
     forces: bool = True,
 ) -> Path:
-    """Writes the page; its path.
+    """Writes the page; returns its path.
 
-    points: markers, bodies or names such as "boom.end" that leave traces; without any, the end of the last body does.
-    forces: whether arrows of efforts and loads are shown at first.
+    points: markers, bodies or names such as "boom.end" that leave traces; by default the end of the last body.
+    forces: whether arrows of efforts and loads are shown initially.
     """
     model = run.model
     t, q, v, u = sampled(run)
     if as_path(path).suffix.lower() not in (".html", ".htm"):
-        raise ViewError(f"{Path(path).name!r}: a page is written as .html; record a browser's window for other formats")
-    whole = model.structures.whole(model) if model.topology.switchable else model  # every joint that may be on
+        raise ViewError(
+            f"{Path(path).name!r}: a page is written as .html; for other formats, record the browser window"
+        )
+    whole = model.structures.whole(model) if model.topology.switchable else model  # with every switchable joint
     seen = scene(whole, q, listed(points) or tip(model), run.p)
     panels = _panels(model, q, v, u)
     content = {
@@ -98,8 +100,8 @@ def animate(
 
 
 def sampled(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Times, q, v and u at frames a page can hold: rows of the run, or, where they are too far apart for the eye,
-    states in between."""
+    """Times, q, v and u at the frames of a page: rows of the run, or states in between if these are too far apart for a
+    smooth picture."""
     model = run.model
     t, q, v = (np.asarray(x, dtype=float) for x in (run.t, run.q, run.v))
     u = np.asarray(run.u, dtype=float).reshape(len(t), -1) if model.nu else np.zeros((len(t), 0))
@@ -124,12 +126,12 @@ def sampled(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def listed(points) -> tuple[Marker | Body | str, ...]:
-    """Markers, of one or of several."""
+    """One marker or several, as a tuple."""
     return (points,) if isinstance(points, (Marker, Body, str)) else tuple(points)
 
 
 def tip(model: "Kinetics") -> tuple[Marker, ...]:
-    """The marker `end` of the last body of the tree that has one and carries no other."""
+    """The marker `end` of the last body of the tree that has one and carries no other body."""
     carriers = {t.parent for t in model.topology.tree}
     for t in reversed(model.topology.tree):
         if t.child not in carriers and "end" in t.child.markers:
@@ -138,7 +140,7 @@ def tip(model: "Kinetics") -> tuple[Marker, ...]:
 
 
 def packed(columns: np.ndarray) -> dict:
-    """Columns as 16-bit steps between their least and largest values."""
+    """Columns as 16-bit steps between their smallest and largest values."""
     low = columns.min(axis=0, initial=np.inf) if len(columns) else np.zeros(0)
     span = columns.max(axis=0, initial=-np.inf) - low
     steps = np.rint((columns - low) / np.where(span > 0, span, 1.0) * 65535).astype("<u2")
@@ -146,10 +148,10 @@ def packed(columns: np.ndarray) -> dict:
 
 
 def quaternions(rotation: np.ndarray) -> np.ndarray:
-    """Of rotation matrices (..., 3, 3): x, y, z, w (..., 4)."""
+    """The quaternions x, y, z, w (..., 4) of rotation matrices (..., 3, 3)."""
     r = np.moveaxis(rotation, (-2, -1), (0, 1))
     one = np.ones_like(r[0, 0])
-    # Four times the products of all pairs of components; the row of the largest square is the most exact.
+    # Four times the products of all pairs of components; the row with the largest square is the most accurate.
     rows = (
         (one + r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]),
         (r[0, 1] + r[1, 0], one - r[0, 0] + r[1, 1] - r[2, 2], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]),
@@ -163,7 +165,7 @@ def quaternions(rotation: np.ndarray) -> np.ndarray:
 
 
 def _columns(seen: Scene) -> np.ndarray:
-    """Seven columns a body, without the ground: place and quaternion, which keeps its sign from frame to frame."""
+    """Seven columns per body, without the ground: position, and a quaternion with continuous sign."""
     q = quaternions(seen.rotation[:, 1:])
     flips = np.where((q[1:] * q[:-1]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     q[1:] *= np.cumprod(flips, axis=0)
@@ -171,7 +173,7 @@ def _columns(seen: Scene) -> np.ndarray:
 
 
 def _panels(model: "Kinetics", q: np.ndarray, v: np.ndarray, u: np.ndarray) -> list[dict]:
-    """Plots of coordinates, rates, efforts and energies, those of different units apart."""
+    """Plots of coordinates, rates, efforts and energies, one for each unit."""
     joints = [t.joint for t in model.topology.tree]
     v_units = [unit for joint in joints for unit in joint.type.units]
     q_units = [unit for joint in joints for unit in _coordinate_units(joint.type.q_names, joint.type.units)]
@@ -200,12 +202,12 @@ def _panels(model: "Kinetics", q: np.ndarray, v: np.ndarray, u: np.ndarray) -> l
 
 
 def _coordinate_units(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
-    """Of q: those of v, but nothing for the four numbers of a quaternion."""
+    """The units of q: those of v, with none for the four numbers of a quaternion."""
     return tuple(units) if len(names) == len(units) else ("",) * 4 + tuple(units[3:])
 
 
 def _drawn(seen: Scene) -> dict:
-    """Everything but the motion."""
+    """The contents of the page other than the motion."""
     colors = list(dict.fromkeys(shape.color for shape in seen.shapes))
     meshes, shapes = [], []
     for shape, q in zip(seen.shapes, quaternions(np.array([s.rotation for s in seen.shapes])), strict=True):
@@ -246,11 +248,11 @@ def _place(point: Point) -> tuple[int, list[float]]:
 
 
 def _filled(content: dict, title: str, facts: str, forces: bool) -> str:
-    """The page with everything put in at once, so that nothing put in is taken for a mark."""
+    """Fills in the page in one pass, so that inserted text is never taken for a placeholder."""
     folder = Path(__file__).parent
     files = {name: (folder / name).read_text(encoding="utf-8") for name in ("page.html", "viewer.css", *SCRIPTS)}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # Inside a script element only a "<" can end it or open a comment.
+    # Inside a script element, only "<" can end it or start a comment.
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     marks = {
         "TITLE": escape(title),
@@ -272,7 +274,7 @@ def _list(values: Iterable[float]) -> list[float]:
 
 
 def _short(x: float, digits: int = 6) -> float:
-    """With as many digits as are seen."""
+    """Rounds to the digits that can be seen."""
     return float(f"{x:.{digits}g}") + 0.0
 
 

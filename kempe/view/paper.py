@@ -1,4 +1,4 @@
-"""Paper: shapes as flat polygons with depth and shade, for pictures that are drawn without a browser."""
+"""Paper: shapes as flat polygons with depth and shade, for pictures drawn without a browser."""
 
 import itertools
 from functools import cache
@@ -11,9 +11,9 @@ from kempe.view.shapes import Shape, triangles
 if TYPE_CHECKING:
     from kempe.view.look import Look
 
-ROUND = 28  # sides of what is round
-TURN, RISE = 0.62, 0.36  # radians: where a three-quarter view is seen from
-DISTANCE = 3.0  # of the eye, in sizes of what is seen
+ROUND = 28  # sides of round shapes
+TURN, RISE = 0.62, 0.36  # angles of the three-quarter view [rad]
+DISTANCE = 3.0  # of the eye, in sizes of the scene
 
 
 class Sheet:
@@ -33,7 +33,7 @@ class Sheet:
         self.light = self.axes.T @ (np.array([-0.35, 0.75, 0.55]) / np.linalg.norm([-0.35, 0.75, 0.55]))
 
     def put(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places on the sheet (..., 2) and depths (...); face-on the places are world coordinates along its axes."""
+        """Positions on the sheet (..., 2) and depths (...); face-on, positions are world coordinates along its axes."""
         if self.face_on:
             seen = points @ self.axes.T
             return seen[..., :2], seen[..., 2]
@@ -90,7 +90,7 @@ def _unit(mesh: str) -> list[np.ndarray]:
 
 
 def _bands(levels: list[np.ndarray]) -> np.ndarray:
-    """Four-cornered faces between rings, from the lowest to the highest."""
+    """Quadrilaterals between rings, from the lowest to the highest."""
     return np.concatenate(
         [np.stack([low[:-1], low[1:], high[1:], high[:-1]], axis=1) for low, high in itertools.pairwise(levels)]
     )
@@ -122,7 +122,7 @@ def _plate(outline: tuple[tuple[float, float], ...]) -> list[np.ndarray]:
 
 
 def shaded(stack: np.ndarray, color: np.ndarray, sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
-    """Which faces of a stack, in world axes, are turned towards the viewer, and the colors of those under the light."""
+    """Which faces of a stack, in world axes, face the viewer, and their shaded colors."""
     spans = stack[:, 1:] - stack[:, :1]
     normals = np.cross(spans[:, :-1], spans[:, 1:]).sum(axis=1)
     sizes = np.linalg.norm(normals, axis=1, keepdims=True)

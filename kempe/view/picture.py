@@ -1,4 +1,4 @@
-"""Pictures: a state, or a run as a strip of ghosts, drawn with Matplotlib as PNG, SVG or PDF."""
+"""Pictures: a state, or a run as a strip of faded poses, drawn with Matplotlib as PNG, SVG or PDF."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,10 +27,10 @@ DOTS, FINE = 160, 2  # per inch, of PNGs; and how many samples to a dot
 
 
 def picture(state: "State", path: str | Path, size=(7.0, 5.2), view: View = None, points: Points = ()) -> Path:
-    """Draws a state; the path written.
+    """Draws a state; returns the path.
 
-    size: in inches. view: "face", "3d", or two angles (turn, rise) in radians from the view face-on; by default
-    mechanisms that move in a plane are seen face-on. points: markers that are marked, with their names.
+    size: in inches. view: "face", "3d", or two angles (turn, rise) in radians from the face-on view; by default planar
+    mechanisms are seen face-on. points: markers to label by name.
     """
     seen = scene(state.model, state.q, listed(points))
     canvas = _Canvas(seen, path, size, view, [0])
@@ -42,9 +42,9 @@ def picture(state: "State", path: str | Path, size=(7.0, 5.2), view: View = None
 
 
 def strip(run: Run, path: str | Path, count: int = 8, size=(7.0, 5.2), view: View = None, points: Points = ()) -> Path:
-    """Draws `count` poses of a run at even times over one another, the last one in full, and the paths of points.
+    """Draws `count` poses of a run at equal time intervals over one another, the last one opaque, and paths of points.
 
-    Without points, the end of the last body leaves a path.
+    The default point is the end of the last body.
     """
     if count < 1:
         raise ViewError(f"a strip takes at least one pose, not {count}")
@@ -57,7 +57,7 @@ def strip(run: Run, path: str | Path, count: int = 8, size=(7.0, 5.2), view: Vie
     for k, frame in enumerate(frames[:-1]):
         canvas.pose(frame, 0.12 + 0.33 * k / max(1, count - 1))
     path_of = seen.rotation, seen.position
-    if seen.traces and len(t) > 1 and len(t) == len(run.t):  # rows all finite: paths may be finer than they are
+    if seen.traces and len(t) > 1 and len(t) == len(run.t):  # all rows are finite, so paths can be refined
         fine = run.resample(np.linspace(t[0], t[-1], int(np.clip(6 * len(t), 600, 12_000)))).q
         path_of = poses(run.model, fine, run.p, seen.stations)
     behind = canvas.next()
@@ -95,14 +95,14 @@ class _Canvas:
         self.empty = self.raster.depth
 
     def ground(self) -> None:
-        """The floor's grid where there is depth, and the ground's shapes."""
+        """The grid of the floor in views with depth, and the shapes of the ground."""
         if not self.sheet.face_on:
             self._floor()
         self._shapes([shape for shape in self.seen.shapes if shape.role == "ground" or not shape.body], 0, 1.0)
         self.empty = self.raster.depth.copy()
 
     def pose(self, frame: int, share: float = 1.0) -> None:
-        """All bodies at a frame; a share below 1 makes a ghost, without joints."""
+        """All bodies at a frame; a share below 1 draws a faded pose without joints."""
         self.raster.depth = self.empty.copy()
         roles = ("solid", "link", "joint") if share == 1 else ("solid", "link")
         self._shapes([s for s in self.seen.shapes if s.role in roles and (s.body or s.role == "joint")], frame, share)
@@ -135,7 +135,7 @@ class _Canvas:
         self.axes.plot(*at, "o", color=color, ms=5, mec="white", mew=0.8, label=name, zorder=self.next())
 
     def write(self, title: str) -> Path:
-        """Puts labels on, and writes the file."""
+        """Adds labels and writes the file."""
         axes = self.axes
         axes.set_title(_plain(title), fontsize=11)
         if not self.sheet.face_on:
@@ -159,7 +159,7 @@ class _Canvas:
             text = f"grid {self.pitch:g} m"
             axes.text(1, 0, text, transform=axes.transAxes, ha="right", va="bottom", fontsize=9, color="0.4")
         if self.seen.traces:
-            # Outside: to look for the best place, Matplotlib would go through every polygon several times.
+            # Outside: finding the best place inside would make Matplotlib go through every polygon several times.
             self.figure.legend(fontsize=8, loc="outside lower center", frameon=False, ncols=4)
         return write_figure(self.figure, self.path, dpi=DOTS, bbox_inches="tight", pad_inches=0.15)
 
@@ -177,7 +177,7 @@ class _Canvas:
             self._filled(shapes, frame, share)
 
     def _outlines(self, shapes: list[Shape], frame: int, share: float) -> None:
-        """Each body, and each joint, as a silhouette with a rim, the farthest first."""
+        """Each body and each joint as a silhouette with a rim, farthest first."""
         groups: dict[tuple, list[tuple[float, np.ndarray, np.ndarray]]] = {}
         for shape in shapes:
             stacks = [self._world(stack, shape, frame) for stack in faces(shape)]
@@ -193,11 +193,11 @@ class _Canvas:
         order = sorted(groups, key=lambda key: max(depth for depth, _, _ in groups[key]))
         for key in order:
             ordered = sorted(groups[key], key=lambda entry: entry[0])
-            if key[0]:  # parts of a joint are told from one another
+            if key[0]:  # parts of a joint get separate rims
                 for _, outline, color in ordered:
                     self._fill([outline], [color], 0.45 * color, 0.9)
                 continue
-            # A dark rim under all parts, then the parts: the rim is left round the whole.
+            # A dark rim under all parts, then the parts, which leaves a rim around the whole.
             rim = 0.55 * ordered[0][2] if share == 1 else 0.85 * ordered[0][2]
             outlines = [outline for _, outline, _ in ordered]
             self._fill(outlines, [rim] * len(outlines), rim, 1.8)
@@ -278,7 +278,7 @@ class _Canvas:
 
     @property
     def pitch(self) -> float:
-        """The spacing of the grid: 1, 2 or 5 times a power of ten, about a tenth of what is seen."""
+        """The spacing of the grid: 1, 2 or 5 times a power of ten, about a tenth of the scene."""
         power = 10.0 ** np.floor(np.log10(self.reach / 10))
         return float(next(x * power for x in (1, 2, 5, 10) if x * power >= 0.999 * self.reach / 10))
 
@@ -296,7 +296,7 @@ def _angles(view: View, flat: bool) -> tuple[float, float]:
 
 
 def _faded(color: str, share: float) -> np.ndarray:
-    """A color, or a part of it on white."""
+    """A color, faded towards white."""
     own = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     return 1 - share * (1 - own)
 
@@ -309,5 +309,5 @@ def _axis_label(axis: np.ndarray) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without Matplotlib's mathematics, whatever a mechanism is called."""
+    """Escapes Matplotlib's math markup."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-// Plots below the stage: one canvas a panel, drawn once, with a cursor that moves and values that follow it.
+// Plots below the stage: one canvas per panel, drawn once, with a moving cursor and its values.
 
 const LINES = ["#4c86c6", "#e08a2e", "#3fa07c", "#c9605c", "#8b78c6", "#88a13c", "#3fa3bf", "#c277a3", "#8a8f98", "#b59a3c"];
 
@@ -69,7 +69,7 @@ function plots(holder, panels, times, seek) {
     let low = Infinity, high = -Infinity;
     own.series.forEach((s, k) => { if (!own.hidden.has(k)) for (const x of s) { low = Math.min(low, x); high = Math.max(high, x); } });
     if (!(high >= low)) [low, high] = [-1, 1];
-    // A quantity that hardly changes is drawn as such, and not as its rounding.
+    // A nearly constant quantity is drawn as constant, not as its rounding errors.
     const large = Math.max(Math.abs(low), Math.abs(high)), least = large > 1e-9 ? 1e-4 * large : Infinity;
     if (high - low < least) {
       const half = large > 1e-9 ? 0.2 * large : 1;
@@ -136,7 +136,7 @@ function plots(holder, panels, times, seek) {
   }
   return {
     repaint() {
-      // As many columns as there is room for, but no last row with one plot alone.
+      // As many columns as fit, but no last row with a single plot.
       const room = clamp(Math.floor(holder.clientWidth / 380), 1, all.length || 1);
       const wide = room > 1 && all.length % room === 1 ? room - 1 : room;
       holder.style.gridTemplateColumns = `repeat(${wide}, minmax(0, 1fr))`;

@@ -1,4 +1,4 @@
-"""Where all bodies are, for many states at once: one pass along the tree, by the motion of each joint's kind."""
+"""Poses: the poses of all bodies for many states at once, by one pass along the tree."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from kempe.mechanism.joints import JointKind
 
 Pose = tuple[np.ndarray, np.ndarray]  # axes (..., 3, 3) as columns, and origin (..., 3)
-Station = tuple[Body, Length | None]  # a section of a beam, or a body's own frame
+Station = tuple[Body, Length | None]  # a section of a beam, or a body's own frame (None)
 
 
 def values(model: "Layout", p=None) -> dict[str, float]:
-    """Of all parameters, those kept as inputs as given; of rows of them, the first."""
+    """The values of all parameters; for those kept as inputs, the given ones (the first row of several)."""
     given = model.p if p is None else np.asarray(p, dtype=float)
     named = zip(model.p_names, given[0] if given.ndim == 2 else given, strict=True)
     return {**model.mechanism.parameters, **dict(named)}
 
 
 def poses(model: "Layout", q: np.ndarray, p=None, stations: Sequence[Station] = ()) -> Pose:
-    """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q; the ground is body 0, and after
-    the bodies come sections of beams at stations.
+    """Axes (n, bodies, 3, 3) and origins (n, bodies, 3) in world axes at the rows of q. The ground is body 0; beam
+    sections at `stations` follow the bodies.
 
-    The same as `model.pose` of every body, without a kernel to compile for each of them.
+    Equals `model.pose` of every body, without compiling a kernel for each of them.
     """
     m = model.mechanism
     value = values(model, p).__getitem__
@@ -55,7 +55,7 @@ def poses(model: "Layout", q: np.ndarray, p=None, stations: Sequence[Station] = 
         markers, ends = (t.joint.a, t.joint.b), [relative_pose(t.joint.frame(x, value)) for x in (t.joint.a, t.joint.b)]
         if t.reversed:
             markers, ends, motion = markers[::-1], ends[::-1], inverted(motion)
-        # Half of a body that was cut carries nothing, and the other half is drawn.
+        # Half of a cut body carries nothing; only the other half is drawn.
         carrier = found[t.parent] if markers[0].station is None else seat(markers[0].body, markers[0].station)
         found[t.child] = chained(carrier, ends[0], motion, inverted(ends[1]))
     every = [found[body] for body in (m.ground, *m.bodies)] + [seat(*station) for station in stations]
@@ -63,7 +63,7 @@ def poses(model: "Layout", q: np.ndarray, p=None, stations: Sequence[Station] = 
 
 
 def chained(*frames: Pose) -> Pose:
-    """One frame after another, each seen in the one before."""
+    """The composition of frames, each relative to the one before."""
     rotation, position = frames[0]
     for r, p in frames[1:]:
         position = position + (rotation @ p[..., None])[..., 0]
@@ -72,13 +72,13 @@ def chained(*frames: Pose) -> Pose:
 
 
 def inverted(pose: Pose) -> Pose:
-    """The way back."""
+    """The inverse pose."""
     back = np.swapaxes(pose[0], -1, -2)
     return back, -(back @ pose[1][..., None])[..., 0]
 
 
 def _motion(kind: "JointKind") -> ca.Function:
-    """The pose of b in a, over a joint's coordinates, as a column of twelve numbers."""
+    """The pose of b in a as a function of a joint's coordinates, a column of twelve numbers."""
     q = symbols("q", kind.nq) if kind.nq else np.zeros(0)
     rotation, position = relative_pose(kind.moves(kind.posture(q)))
     return ca.Function("motion", [to_sx(q)], [to_sx(np.concatenate([rotation.ravel(), position]))])

@@ -47,9 +47,9 @@ void main() {
 out vec4 shade;
 void main() {
   vec4 at = place * vec4(corner, 1.);
-  // Nearer to the eye by a little of the distance, so that a face does not hide its own edges, and no more.
+  // Slightly closer to the eye, just so that a face does not hide its own edges.
   gl_Position = camera * vec4(mix(at.xyz, eye, 1.5e-3), 1.);
-  // Edges of what is a few pixels wide would hide its color.
+  // Edges of shapes a few pixels wide would hide their color.
   float wide = max(length(place[0]), length(place[1])) * dots / gl_Position.w;
   shade = vec4(tint.rgb * .3, .6 * smoothstep(3., 16., wide));
 }`, `in vec4 shade; out vec4 color; void main() { color = shade; }`],
@@ -138,7 +138,7 @@ function renderer(canvas) {
     gl.vertexAttribDivisor(where, divisor);
   }
   const batches = {};
-  /** Makes a mesh known under a name, ready to be drawn many times. */
+  /** Registers a mesh under a name, to be drawn many times. */
   function learn(name, m) {
     const instances = gl.createBuffer();
     const places = () => {
@@ -196,7 +196,7 @@ function renderer(canvas) {
       else if (b.edges) gl.drawArraysInstanced(gl.LINES, 0, b.edges, count);
     }
   }
-  /** One picture. solids, over: mesh name -> instances (20 numbers each); those of `over` are in front of everything. */
+  /** Draws one picture. solids, over: mesh name -> instances (20 numbers each); `over` is in front of everything. */
   function draw({ solids, over, lines, floor, values, background }) {
     upload(solids);
     gl.enable(gl.DEPTH_TEST);

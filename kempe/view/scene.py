@@ -1,4 +1,4 @@
-"""Scene: all there is to see of a model at rows of q: shapes on bodies, arrows, springs, and where to look from."""
+"""Scene: the contents of a view of a model at rows of q: shapes on bodies, arrows, springs, and the viewpoint."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from kempe.mechanism.joint import Joint
     from kempe.mechanism.mechanism import Mechanism
 
-SAMPLES = 60  # poses looked at to find how far a run reaches
-BARS = 12  # that a beam is drawn as
-Seats = dict[Station, int]  # numbers of bodies and sections
+SAMPLES = 60  # poses used to find the extent of a run
+BARS = 12  # number of bars that draw a beam
+Seats = dict[Station, int]  # indices of bodies and sections
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A place on a body, by the body's number and its coordinates there."""
+    """A point on a body, by the body's index and its coordinates there."""
 
     name: str
     body: int
     at: np.ndarray
 
     def along(self, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-        """Where it is in the world, for bodies' poses (n, bodies, ...): (n, 3)."""
+        """Its world positions (n, 3) for poses of the bodies (n, bodies, ...)."""
         return rotation[:, self.body] @ self.at + position[:, self.body]
 
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A force or a moment at a point: `vector` in the axes of body `carrier`, times effort `column` if there is one."""
+    """A force or moment at a point: `vector` in the axes of body `carrier`, times effort `column` if given."""
 
     point: Point
     unit: str
@@ -56,11 +56,11 @@ class Arrow:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What there is to see.
+    """The contents of a view.
 
-    rotation (n, bodies, 3, 3) and position (n, bodies, 3) are the bodies' frames in world axes; the ground is body 0,
-    and sections of beams, at stations, come after all others.
-    slim is the radius of what has no thickness of its own, size that of the mechanism in the first pose.
+    rotation (n, bodies, 3, 3) and position (n, bodies, 3) are the frames of bodies in world axes; the ground is body 0,
+    and beam sections, at `stations`, come last.
+    slim is the radius of items without thickness, size the size of the mechanism in the first pose.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Scene:
 
     @property
     def planar(self) -> np.ndarray | None:
-        """The normal of the plane that everything moves in, or None."""
+        """The normal of the plane in which everything moves, or None."""
         return self.look.front if self.look.flat else None
 
 
 def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] = (), p=None) -> Scene:
-    """The scene of a model at one q or at rows of them; `points` leave traces; p are parameters kept as inputs."""
+    """The scene of a model at one q or rows of q; `points` leave traces; p: parameters kept as inputs."""
     m = model.mechanism
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.shape[1:] != (model.nq,) or not len(q) or not np.isfinite(q).all():
@@ -101,7 +101,7 @@ def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] 
     shapes: list[Shape] = []
     for body, k in number.items():
         color = PALETTE[(k - 1) % len(PALETTE)] if k else GROUND
-        # Bodies differ a little in what is slim, so that surfaces that meet do not coincide.
+        # Slightly different radii, so that touching surfaces of different bodies do not coincide.
         own = slim * (1 + 0.02 * (k % 4))
         if body.beam is not None:
             shapes += _bent(body, seats, [marker for marker in used if marker.body is body], value, own, color)
@@ -129,7 +129,7 @@ def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] 
         for marker, other in ((joint.a, joint.b), (joint.b, joint.a)):
             if marker.body is m.ground and joint.type is not Free:
                 at = marker.origin(value)
-                # A body that hangs is held from above.
+                # A hanging body is held from above.
                 heights = (reached[number[other.body]] - at) @ seen.up
                 hangs = heights.size > 0 and float(heights.mean()) < -2 * slim
                 shapes += fixture(at, -seen.up if hangs else seen.up, seen.front, seen.flat, 2.2 * slim)
@@ -155,8 +155,8 @@ def scene(model: "Layout", q: np.ndarray, points: Iterable[Marker | Body | str] 
 
 
 def _seats(number: dict[Body, int], markers: list[Marker], value: Values) -> tuple[Seats, tuple[Station, ...]]:
-    """Numbers of all that shapes can be on: bodies, and sections of beams, where markers and solids are on them and
-    where they are drawn as short bars."""
+    """Indices of everything that carries shapes: bodies, and beam sections with markers, solids or the bars that draw
+    the beam."""
     seats: Seats = {(body, None): k for body, k in number.items()}
     stations: dict[Station, None] = {}
     for body in number:
@@ -170,7 +170,7 @@ def _seats(number: dict[Body, int], markers: list[Marker], value: Values) -> tup
 
 
 def _bent(body: Body, seats: Seats, markers: list[Marker], value: Values, radius: float, color: str) -> list[Shape]:
-    """A beam as short bars, the solids on it, and the way from its line to markers beside it."""
+    """A beam as short bars, the solids on it, and bars to markers off its line."""
     length, shapes = value(f"{body.name}.length"), []
     for k in range(BARS):
         at, half = seats[body, (k + 0.5) / BARS * length], np.array([0.5 * length / BARS, 0.0, 0.0])
@@ -188,7 +188,7 @@ def _bent(body: Body, seats: Seats, markers: list[Marker], value: Values, radius
 
 
 def _drawn(body: Body, number: int, value: Values, slim: float, color: str) -> list[tuple[Part, list[Shape]]]:
-    """What its solids look like; a mass given by numbers only is left out where what weighs nothing shows the body."""
+    """The shapes of its solids; lumps are left out if massless solids show the body."""
     found = [
         (part, solid_shapes(part, resolved(part.position, value), number, color, slim, body.name))
         for part in body.parts
@@ -200,12 +200,12 @@ def _drawn(body: Body, number: int, value: Values, slim: float, color: str) -> l
 
 
 def _rows_of(shapes: list[Shape], body: int, owner: list[int]) -> np.ndarray:
-    """Which rows of a cloud belong to a body, or to its sections."""
+    """The rows of a cloud that belong to a body or its sections."""
     return np.repeat([owner[shape.body] == body for shape in shapes], 8)
 
 
 def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Corners of boxes around all shapes at all poses, in the world: (8 shapes, poses, 3)."""
+    """Corners of the bounding boxes of all shapes at all poses, in the world: (8 shapes, poses, 3)."""
     if not shapes:
         return np.zeros((1, len(rotation), 3))
     corners = np.concatenate([shape.corners() for shape in shapes])
@@ -214,7 +214,7 @@ def _cloud(shapes: list[Shape], rotation: np.ndarray, position: np.ndarray) -> n
 
 
 def _markers_in_use(model: "Layout") -> Iterable[Marker]:
-    """Those that carry joints or loads; a free joint holds nothing."""
+    """The markers of joints (except free ones) and loads."""
     m = model.mechanism
     for joint in m.joints:
         if joint.type is not Free:
@@ -227,7 +227,7 @@ def _markers_in_use(model: "Layout") -> Iterable[Marker]:
 def _sizes(
     number: dict[Body, int], held: dict[Body, list[np.ndarray]], value: Values, first: Pose
 ) -> tuple[float, float]:
-    """How large the mechanism is, and the radius for things without one: by the whole and by its typical body."""
+    """The size of the mechanism, and the radius for items without one, from the whole and from a typical body."""
     everything, bodies = [], []
     for body, k in number.items():
         own = [*held[body]]
@@ -245,7 +245,7 @@ def _sizes(
     size = float(np.linalg.norm(np.ptp(np.concatenate(everything), axis=0))) if everything else 0.0
     size = size or 1.0
     typical = float(np.median(bodies)) if bodies else size
-    # A fiftieth of a body, more where bodies are small beside the whole, but never stout.
+    # A fiftieth of a body, more if bodies are small compared to the whole, but never thick.
     return size, min(max(0.02 * typical, min(0.009 * size, 0.045 * typical)), 0.013 * size)
 
 
@@ -262,7 +262,7 @@ def _reach(ends: tuple[int, int], frames: tuple[Pose, Pose], rotation, position)
 
 
 def _pin(joint: "Joint", value: Values, slim: float) -> Pin:
-    """A pin sticks out of the solids it goes through; where that would be too long, it is a collar around them."""
+    """A pin sticks out of the solids it goes through, or is a collar around them if it would be too long."""
     radius, half = 1.8 * slim, 2.4 * slim
     for marker, (axes, at) in zip((joint.a, joint.b), _frames(joint, value), strict=True):
         for part in marker.body.parts if marker.body.beam is None else ():
@@ -282,7 +282,7 @@ def _pin(joint: "Joint", value: Values, slim: float) -> Pin:
 
 
 def _marker(m: "Mechanism", point: Marker | Body | str) -> Marker:
-    """A marker by itself, by its body, or by a name such as `boom.end`."""
+    """The marker given by itself, by its body, or by a name such as `boom.end`."""
     if isinstance(point, Marker):
         return point
     if not isinstance(point, (str, Body)):
@@ -295,7 +295,7 @@ def _marker(m: "Mechanism", point: Marker | Body | str) -> Marker:
 
 
 def _own_marker(model: "Layout", marker: Marker) -> Marker:
-    """A marker on the model's own body, found by name, since a model has a copy of the mechanism."""
+    """The same marker on the model's body of that name, since a model has a copy of the mechanism."""
     named = {body.name: body for body in (model.mechanism.ground, *model.mechanism.bodies)}
     if marker.body.name not in named:
         raise ViewError(f"point {marker} is on a body that this model does not have")
@@ -303,7 +303,7 @@ def _own_marker(model: "Layout", marker: Marker) -> Marker:
 
 
 def _point(name: str, marker: Marker, seats: Seats, value: Values) -> Point:
-    """A marker's place."""
+    """The point of a marker."""
     return Point(name, seats[marker.body, marker.station], marker.offset(value))
 
 

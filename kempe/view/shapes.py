@@ -1,4 +1,4 @@
-"""Shapes: what solids look like, as a few unit meshes that are stretched, turned and put on bodies."""
+"""Shapes: solids drawn as a few unit meshes, scaled, rotated and placed on bodies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from kempe.view.hulls import hull_of
 if TYPE_CHECKING:
     from kempe.formats.meshes import Mesh
 
-# The middle tones of these read on white and on near-black alike.
+# Middle tones that can be read on white and on near-black.
 PALETTE = ("#5b8fc0", "#d19a4a", "#5aa893", "#c5766d", "#9183bd", "#8ba35c", "#6aa9bd", "#c286a5")
 JOINT, ACCENT, GROUND, SPRING, LOAD = "#727b87", "#ec7524", "#8d939b", "#3f9e75", "#c64b7e"
 
@@ -24,9 +24,9 @@ JOINT, ACCENT, GROUND, SPRING, LOAD = "#727b87", "#ec7524", "#8d939b", "#3f9e75"
 class Shape:
     """A mesh on a body.
 
-    mesh: box, cylinder (along z), sphere or cone (along z), all filling the cube of side 1 about the origin; or plate,
-    `outline` extruded along z to thickness 1 about the plane z = 0; or hull, which is given.
-    body: its number, 0 for the ground. role: solid, link, joint or ground.
+    mesh: box, cylinder (along z), sphere or cone (along z), all filling the unit cube about the origin; or plate,
+    `outline` extruded along z to thickness 1 about the plane z = 0; or hull, the given mesh.
+    body: its index, 0 for the ground. role: solid, link, joint or ground.
     rotation, position, scale: from the mesh to the body's frame; the scale acts along the mesh's own axes.
     """
 
@@ -42,7 +42,7 @@ class Shape:
     hull: "Mesh | None" = None
 
     def corners(self) -> np.ndarray:
-        """Corners of a box around it, in the body's axes (8, 3)."""
+        """Corners of its bounding box, in the body's axes (8, 3)."""
         low, high = np.full(3, -0.5), np.full(3, 0.5)
         if self.outline:
             points = np.array(self.outline)
@@ -53,17 +53,17 @@ class Shape:
         return (unit * self.scale) @ self.rotation.T + self.position
 
     def placed(self, rotation: np.ndarray, position: np.ndarray) -> "Shape":
-        """The same shape, its frame seen from the frame that `rotation` and `position` are given in."""
+        """The same shape in the frame in which `rotation` and `position` are given."""
         return replace(self, rotation=rotation @ self.rotation, position=rotation @ self.position + position)
 
 
 def along(axis: Sequence[float] | np.ndarray) -> np.ndarray:
-    """A rotation whose z lies along an axis."""
+    """A rotation whose z axis lies along `axis`."""
     return alignment(Revolute, (np.asarray(axis, dtype=float),))
 
 
 def make(mesh: str, body: int, position, scale, color: str, rotation=None, **more) -> Shape:
-    """A shape from numbers in any form."""
+    """Creates a shape, converting sequences to arrays."""
     rotation = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
     return Shape(mesh, body, rotation, np.array(position, dtype=float), np.array(scale, dtype=float), color, **more)
 
@@ -83,7 +83,7 @@ def ball(body: int, position, radius: float, color: str, **more) -> Shape:
 
 
 def solid_shapes(part: Part, position: np.ndarray, body: int, color: str, slim: float, name: str) -> list[Shape]:
-    """What a solid on a body looks like; `slim` is the radius at which things without thickness are drawn."""
+    """The shapes of a solid on a body; `slim` is the radius for solids without thickness."""
     rotation = np.eye(3) if part.rotation is None else np.asarray(part.rotation, dtype=float)
     return [shape.placed(rotation, position) for shape in _own(part.solid, body, color, slim, name)]
 
@@ -94,7 +94,7 @@ def _own(solid: Solid, body: int, color: str, slim: float, name: str) -> list[Sh
     if isinstance(solid, Rod):
         end = (solid.length, 0.0, 0.0)
         shapes = [bar(body, (0, 0, 0), end, solid.radius or slim, color, **more)]
-        # A thin rod has no ends to show; round ones join bent links smoothly.
+        # Round ends join bent links of thin rods smoothly.
         caps = () if solid.radius else ((0.0, 0.0, 0.0), end)
         return shapes + [ball(body, cap, slim, color, **more) for cap in caps]
     if isinstance(solid, Box):
@@ -129,20 +129,20 @@ def equivalent_ellipsoid(lump: Lump) -> tuple[np.ndarray, np.ndarray]:
         axes[:, 0] *= -1
     if not lump.mass > 0:
         return axes, np.zeros(3)
-    # For half axes a, b, c: I_x = m (b^2 + c^2) / 5, and so on round.
+    # With semi-axes a, b, c: I_x = m (b^2 + c^2) / 5, the others cyclically.
     squares = 2.5 / lump.mass * (moments.sum() - 2 * moments)
     return axes, 2 * np.sqrt(np.maximum(squares, 0.0))
 
 
 def girth(solid: Solid) -> float:
-    """The radius that a joint on this solid has to stick out of, where the solid is a bar of some kind."""
+    """The thickness radius of a bar-like solid, which a joint glyph must exceed."""
     if isinstance(solid, Box):
         return min(solid.size) / 2
     return solid.radius if isinstance(solid, (Rod, Cylinder, Sphere)) else 0.0
 
 
 def nearest(solid: Solid, point: np.ndarray) -> np.ndarray:
-    """The point of a solid nearest to another, in the solid's own frame; lumps, points and hubs are their middles."""
+    """The point of a solid nearest to `point`, in the solid's frame; lumps, points and hubs count as their centres."""
     x, y, z = point
     if isinstance(solid, Rod):
         low, high = sorted((0.0, solid.length))
@@ -160,7 +160,7 @@ def nearest(solid: Solid, point: np.ndarray) -> np.ndarray:
         return np.array([*_in_polygon(np.array(solid.outline), np.array([x, y])), level])
     if isinstance(solid, Ellipsoid):
         half = np.array(solid.size) / 2
-        return half * _within(point / half, 1.0)  # near enough, to join a bar to it
+        return half * _within(point / half, 1.0)  # accurate enough to join a bar to it
     if isinstance(solid, MeshFile):
         hull = hull_of(solid)
         return np.zeros(3) if hull is None else _in_hull(hull, point)
@@ -174,7 +174,7 @@ def _within(point, radius: float) -> np.ndarray:
 
 
 def _in_hull(hull: "Mesh", point: np.ndarray) -> np.ndarray:
-    """The point itself if it is inside, else about the nearest: towards one corner after the other, as far as helps."""
+    """The point itself if it is inside, else approximately the nearest, by steps towards corners."""
     corners = hull.corners
     a, b, c = (corners[hull.triangles[:, k]] for k in range(3))
     if (np.einsum("ij,ij->i", np.cross(b - a, c - a), point - a) <= 0).all():
@@ -191,7 +191,7 @@ def _in_hull(hull: "Mesh", point: np.ndarray) -> np.ndarray:
 
 
 def _in_polygon(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """The point itself if it is inside, else the nearest on the edges."""
+    """The point itself if it is inside, else the nearest point on the edges."""
     starts, spans = corners, np.roll(corners, -1, axis=0) - corners
     ends = starts + spans
     crosses = (starts[:, 1] > point[1]) != (ends[:, 1] > point[1])
@@ -206,7 +206,7 @@ def _in_polygon(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
 
 
 def triangles(outline: np.ndarray) -> list[tuple[int, int, int]]:
-    """A simple polygon cut into triangles by its ears, counter-clockwise."""
+    """Triangulates a simple polygon by ear clipping, counter-clockwise."""
     left = list(range(len(outline)))
     ends = np.roll(outline, -1, axis=0)
     if (outline[:, 0] * ends[:, 1] - ends[:, 0] * outline[:, 1]).sum() < 0:
@@ -218,7 +218,7 @@ def triangles(outline: np.ndarray) -> list[tuple[int, int, int]]:
             others = [i for i in left if i not in (a, b, c)]
             if _turn(outline, a, b, c) > 0 and not any(_holds(outline, a, b, c, i) for i in others):
                 break
-        else:  # an outline that crosses itself has no ears left: any cut will do
+        else:  # a self-intersecting outline has no ears left: cut anywhere
             k, (a, b, c) = 1, left[:3]
         found.append((a, b, c))
         left.pop(k)

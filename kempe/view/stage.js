@@ -1,19 +1,19 @@
-// The stage: poses at any time between frames, and everything that moves with them, as instances and lines.
+// The stage: poses at any time, and everything that moves with them, as instances and lines.
 
-const CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map(k => [0, 1, 2].map(i => (k >> i) % 2 - 0.5));  // of a shape's box
+const CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map(k => [0, 1, 2].map(i => (k >> i) % 2 - 0.5));  // of a shape's bounding box
 
 function stage(data) {
   const times = new Float32Array(bytes(data.times)), frames = times.length, count = data.bodies.length;
-  const steps = unpacked(data.poses);  // seven columns a body: place, then quaternion
+  const steps = unpacked(data.poses);  // seven columns per body: position, then quaternion
   const efforts = unpacked(data.efforts), shapes = [], meshes = {};
   data.shapes.forEach(([kind, body, role, color, name, p, q, s, extra]) => {
     const mesh = extra === undefined ? kind : kind + extra;
-    if (extra !== undefined) meshes[mesh] = data.meshes[extra];  // corners, and triangles by their numbers
+    if (extra !== undefined) meshes[mesh] = data.meshes[extra];  // corners, and triangles by indices
     shapes.push({ mesh, body, role, name, color: rgb(data.colors[color]), local: placed(q, p, s) });
   });
   const slim = data.slim, look = data.look, last = Math.max(frames - 1, 0);
 
-  /** The frame before a time, and how far on from it, 0..1. */
+  /** The frame before a time, and the fraction of the interval after it, 0..1. */
   function find(t) {
     let low = 0, high = last;
     while (high - low > 1) {
@@ -36,14 +36,14 @@ function stage(data) {
     const at = steps.slice(7 * (body - 1), 7 * body).map(column => column[k]);
     return body ? point(placed(at.slice(3), at.slice(0, 3)), p) : p;
   }));
-  // Paths are drawn as curves through the frames (Catmull and Rom), each span in a few parts.
+  // Paths are drawn as curves through the frames (Catmull-Rom), each interval in a few parts.
   const parts = frames < 2500 ? 4 : 1;
   const curve = (trail, i, s) => {
     const [a, b, c, d] = [i - 1, i, i + 1, i + 2].map(k => trail[clamp(k, 0, last)]);
     return b.map((x, n) => x + s / 2 * (c[n] - a[n] + s * (2 * a[n] - 5 * x + 4 * c[n] - d[n] + s * (3 * (x - c[n]) + d[n] - a[n]))));
   };
 
-  // Arrows are as long as their part of the largest of their kind in the run.
+  // The length of an arrow is relative to the largest of its kind in the run.
   const largest = { N: 0, "N·m": 0 };
   data.arrows.forEach(([, unitName, , , , v, column]) => {
     const sizes = column < 0 ? [1] : efforts[column];
@@ -102,7 +102,7 @@ function stage(data) {
       rod(add(from, scale(axis, length - head)), add(from, scale(axis, length)), 2.6 * r, "cone");
       return;
     }
-    // A moment: an arc about its axis, right-handed, the longer the larger.
+    // A moment: a right-handed arc about its axis, longer for larger moments.
     const [u, v] = across(axis), radius = (4.5 + 2.5 * share) * slim, sweep = 0.3 + 4.5 * share, parts = Math.ceil(sweep * 6);
     const on = angle => add(from, add(scale(u, radius * Math.cos(angle)), scale(v, radius * Math.sin(angle))));
     for (let k = 0; k < parts; k++) rod(on(sweep * k / parts), on(sweep * (k + 1) / parts), thick);
@@ -122,13 +122,13 @@ function stage(data) {
     }
     stroke(before, q);
   }
-  /** The middle of the bodies, which the camera may follow; told from that of the first frame. */
+  /** The centre of the bodies, which the camera may follow, relative to that of the first frame. */
   function drift(places) {
     const mean = places.slice(1).reduce((sum, m) => add(sum, m.slice(12, 15)), [0, 0, 0]);
     return scale(mean, 1 / Math.max(1, count - 1));
   }
   const home = drift(bodies([0, 0, 0]));
-  /** Places that the picture has to hold: boxes around all shapes at some of the frames, as seen by a camera that follows. */
+  /** Points that must be in view: bounding boxes of all shapes at some frames, relative to a following camera. */
   function cloud(follows) {
     const out = [], few = Math.min(frames, Math.max(2, Math.ceil(3000 / (shapes.length + 1))));
     for (let k = 0; k < few; k++) {
@@ -144,7 +144,7 @@ function stage(data) {
     }
     return out;
   }
-  /** The body or joint under a ray, or nothing; shapes are taken for their boxes, balls for what they are. */
+  /** The body or joint under a ray, if any; shapes count as their bounding boxes, balls as balls. */
   function hit(places, origin, direction, show) {
     let best = null, nearest = Infinity;
     for (const shape of shapes) {

@@ -437,7 +437,7 @@ def test_the_picture_has_units_equal_scales_and_a_legend_of_curves(space, tmp_pa
     assert texts == ["type II: control is lost", "type I: a direction is lost", "start"]
     assert len(axes.get_lines()) == len(space.curves) + 1
     assert (tmp_path / "space.png").stat().st_size > 10_000
-    with pytest.raises(FileError, match="pictures are written to files that end with"):
+    with pytest.raises(FileError, match="the ending of a picture file must be one of"):
         space.plot(tmp_path / "space.doc")
 
 

@@ -66,10 +66,10 @@ def test_iterations_are_repeated_calls(program, count, monkeypatch):
 
 def test_what_cannot_be_fed_back_is_refused():
     grown = trace(lambda q: {"q": ca.vertcat(q, 1.0)}, {"q": 2}, name="grown")
-    with pytest.raises(ProgramError, match=r"'grown' gives q\[3\], which cannot be its q\[2\] the next time"):
+    with pytest.raises(ProgramError, match=r"'grown' outputs q\[3\], which cannot be fed back as q\[2\]"):
         Iteration(grown)
     both = trace(lambda q: {"q": q, "more": q[0]}, {"q": 2}, {"more": ()}, name="both")
-    with pytest.raises(ProgramError, match="gives more than it takes"):
+    with pytest.raises(ProgramError, match="has more outputs than inputs"):
         Iteration(both)
 
 

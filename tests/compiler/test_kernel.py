@@ -166,7 +166,7 @@ class TestPreparedOutputs:
     @pytest.mark.parametrize(
         ("out", "message"),
         [
-            (np.empty(4), r"out for 'out' has shape \(4,\); \(3,\) is written"),
+            (np.empty(4), r"out for 'out' has shape \(4,\); it must have \(3,\)"),
             (np.empty(3, dtype=np.float32), "must be a NumPy array of doubles, not float32 array"),
             ([0.0, 0.0, 0.0], "out has 3 arrays for 1 outputs"),
             ("text", "must be a NumPy array of doubles, not str"),
@@ -385,5 +385,5 @@ class TestOtherCompiledCode:
 
 def test_a_strange_memory_layout_is_refused(monkeypatch):
     monkeypatch.setattr(gate, "NDIM", gate.NDIM + 4)
-    with pytest.raises(CompileError, match="keeps arrays in memory in a way Kempe does not know"):
+    with pytest.raises(CompileError, match="has a memory layout of arrays that Kempe does not know"):
         gate._check_layout()

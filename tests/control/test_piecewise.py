@@ -105,7 +105,7 @@ def test_a_short_piece_hides_no_jump():
         (lambda: Piecewise.hold([0, 1], [1, np.inf]), r"values\[1\] is not finite"),
         (lambda: Piecewise.linear([0, 1], [1, 2, 3]), r"not \(2,\), \(3,\)"),
         (lambda: Piecewise.linear([0], [1]), "at least 2 samples"),
-        (lambda: Piecewise.cubic([0, 1], [1, 2], "loose"), "ends='loose' is none of free, rest"),
+        (lambda: Piecewise.cubic([0, 1], [1, 2], "loose"), "ends='loose' is not one of free, rest"),
         (lambda: Piecewise.cubic([0, 1, 2], [1, 2, 3], "periodic"), "differ by 2; make them equal"),
         (lambda: Piecewise(np.arange(3.0), np.zeros((3, 1, 1))), "m\\+1 breaks"),
     ],

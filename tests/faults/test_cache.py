@@ -208,7 +208,7 @@ def test_arrays_come_back_to_the_last_bit():
 
 def test_what_is_no_record_is_not_packed():
     for value in ([1], {"a": 1}, object(), np.array(["x"]), np.array([object()]), Program):
-        with pytest.raises(Unreadable, match="is not packed"):
+        with pytest.raises(Unreadable, match="cannot be packed"):
             packed(value)
 
 

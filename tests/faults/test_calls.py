@@ -32,7 +32,7 @@ SAID = {
     "a huge one": (lambda m: m.rod("new", 0.3, 10**400), r"rod 'new': mass is 1000.*\.\.\..*; give a number"),
     "a marker": (lambda m: m.revolute("J", m.ground, m.bodies[0].end), "revolute 'J': a is .*; give a marker"),
     "an option": (lambda m: m.revolute("J", *ends(m), damping="much"), "joint 'J': damping is 'much'; give a number"),
-    "a row": (lambda m: m.box("new", 1.0, 1.0), "box 'new': size is 1.0; give numbers in a row"),
+    "a row": (lambda m: m.box("new", 1.0, 1.0), "box 'new': size is 1.0; give a list of numbers"),
     "names": (lambda m: m.compile(parameters=[1]), r"compile: parameters is \[1\]; give text or a list of names"),
     "a dict": (lambda m: m.couple("c", {1: 2.0}), "couple 'c': coefficients is {1: 2.0}; give a dict by name"),
     "a function": (lambda m: kp.Event("e", "q[0]"), r"Event 'e': expression is 'q\[0\]'; give a function"),

@@ -55,8 +55,8 @@ def test_arrays_whose_type_is_damaged_are_refused(type, corpus, tmp_path):
 @pytest.mark.parametrize(
     ("array", "said"),
     [
-        (np.zeros(3)[:0], "is not the array of float64 of shape (1000000000,) that it says it is"),
-        (np.array([None] * 3), "is not the array of object of shape (3,) that it says it is"),
+        (np.zeros(3)[:0], "is not an array of float64 of shape (1000000000,), as its header says"),
+        (np.array([None] * 3), "is not an array of object of shape (3,), as its header says"),
     ],
 )
 def test_arrays_that_are_not_what_they_say(array, said, corpus, tmp_path):
@@ -141,15 +141,17 @@ def test_meshes_of_points_in_a_plane_or_nowhere(tmp_path):
 @pytest.mark.parametrize("ending", ["urdf", "xml"])
 def test_places_at_parameters_that_are_not_there_are_not_written(ending, tmp_path):
     (tmp_path / "m.yaml").write_text(FOUR_BAR.replace("{ground: [1, 0]}", "{ground: [nobody.length, 0]}"))
-    with pytest.raises(MechanismError, match=r"a place refers to 'nobody\.length', which is no parameter of it"):
+    with pytest.raises(
+        MechanismError, match=r"a position refers to 'nobody\.length', which is not one of its parameters"
+    ):
         kp.load(tmp_path / "m.yaml").save(tmp_path / f"m.{ending}")
 
 
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("on_names", "on_names takes the joints that can be switched first: hold"),
-        ("impulses", "the impulse of 'hold' is of shape \\(2,\\)"),
+        ("on_names", "on_names must begin with the switchable joints: hold"),
+        ("impulses", "the impulse of 'hold' has shape \\(2,\\)"),
         ("statistics", "Statistics: steps is 'many'; give a whole number"),
         ("occurrences", "Occurrence 'e': t is 'x'; give a number"),
         ("switches", "Switched: gap is None; give a number"),
@@ -226,4 +228,4 @@ def test_archives_and_counts_are_no_meshes(tmp_path):
     claims = '{"accessors": [{"componentType": 5126, "type": "VEC3", "count": 9999999999}]}'
     for ending in ("glb", "gltf", "zip", "3mf", ""):
         (tmp_path / f"part.{ending}").write_text(claims)
-        assert "meshes are read from files that end with .stl" in refused(tmp_path / f"part.{ending}", read_mesh)
+        assert "the ending of a mesh file must be one of .stl" in refused(tmp_path / f"part.{ending}", read_mesh)

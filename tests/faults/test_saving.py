@@ -74,7 +74,7 @@ def test_a_full_disk_leaves_what_was_there(writer, tmp_path):
 
 def test_a_folder_that_is_not_there_is_named(writer, tmp_path):
     ending, write = writer
-    with pytest.raises(FileError, match=r"there is no folder .*nowhere; make it first"):
+    with pytest.raises(FileError, match=r"there is no folder .*nowhere; create it first"):
         write(tmp_path / "nowhere" / f"file{ending}")
 
 
@@ -89,7 +89,7 @@ def test_a_folder_in_the_place_of_the_file(writer, tmp_path):
 @pytest.mark.parametrize("path", [3, b"file.png", "", "a\0b.png", ["file.png"]], ids=repr)
 def test_what_is_no_path(writer, path):
     with pytest.raises(
-        KempeError, match=r"path is .*; give text or a path|a path is a text or a pathlib.Path|is no path of a file"
+        KempeError, match=r"path is .*; give text or a path|give a path as text or pathlib.Path|is not a path of a file"
     ):
         writer[1](path)
 
@@ -98,7 +98,8 @@ def test_what_is_no_path(writer, path):
 def test_what_is_no_path_is_not_read_either(path):
     for read in (kp.load, kp.Trajectory.load):
         with pytest.raises(
-            KempeError, match=r"path is .*; give text or a path|a path is a text or a pathlib.Path|is no path of a file"
+            KempeError,
+            match=r"path is .*; give text or a path|give a path as text or pathlib.Path|is not a path of a file",
         ):
             read(path)
 
@@ -117,7 +118,7 @@ def test_workspaces_and_tunings_are_written_likewise(tmp_path):
     model = five_bar().compile()
     space = model.workspace(model.mechanism.bodies[1].end, step=0.3)
     for draw in (space.plot,):
-        with pytest.raises(FileError, match="make it first"):
+        with pytest.raises(FileError, match="create it first"):
             draw(tmp_path / "nowhere" / "a.png")
         draw(tmp_path / "a.png")
     assert np.isfinite(space.area)

@@ -295,7 +295,11 @@ def test_tendons_that_are_no_springs_are_noted(tmp_path):
     )
     m = kp.load(tmp_path / "model.xml")
     assert m.loads == []
-    for words in ('"slack": it is slack between two lengths', "no sum of joints", 'spatial "slack": read, not used'):
+    for words in (
+        '"slack": it goes slack between two lengths',
+        "not a sum of joints",
+        'spatial "slack": read, not used',
+    ):
         assert any(words in note for note in m.notes), words
 
 
@@ -355,7 +359,7 @@ def test_names_markers_shapes_limits_and_actuators(tmp_path):
     assert "site name" in m.bodies[0].markers
     drawn = {part.name: part.solid.kind for part in m.bodies[2].parts}
     assert drawn == {"": "body", "box": "box", "lens": "ellipsoid"}
-    for said in ("'arm_1 joint' here", "rgba read, not used", "gear read, not used", "contact", "kp read, not used"):
+    for said in ("'arm_1 joint'", "rgba read, not used", "gear read, not used", "contact", "kp read, not used"):
         assert any(said in note for note in m.notes), said
     assert all("names.xml, line" in note for note in m.notes)
 
@@ -426,8 +430,8 @@ def test_a_missing_mesh_is_a_note(tmp_path):
         body(f'{BALL}<geom type="mesh" mesh="m"/>', '<asset><mesh file="m.stl"/></asset>')
     )
     notes = read(read_xml(tmp_path / "model.xml")).notes
-    assert any("m.stl: there is no such file; geoms of this mesh have no mass" in note for note in notes)
-    assert any("mesh 'm.stl' is not there; geoms of this mesh are not drawn" in note for note in notes)
+    assert any("m.stl: no such file; geoms of this mesh have no mass" in note for note in notes)
+    assert any("there is no mesh 'm.stl'; geoms of this mesh are not drawn" in note for note in notes)
 
 
 def test_meshes_of_files_take_a_package(tmp_path, monkeypatch):
@@ -459,18 +463,18 @@ WRONG = {
     "nan": (body('<joint axis="nan 0 0"/>'), "'nan' is not a finite number"),
     "huge": (body('<joint damping="1e300"/>'), "too large"),
     "limited": (body('<joint limited="maybe"/>'), "true, false or auto"),
-    "zero axis": (body('<joint axis="0 0 0"/>'), "no length"),
+    "zero axis": (body('<joint axis="0 0 0"/>'), "has length zero"),
     "class": (body('<joint class="x"/>'), "there is no class 'x'; there are main"),
-    "joint type": (body('<joint type="screw"/>'), "there is no type 'screw'"),
-    "geom type": (body('<geom type="cone"/>'), "there is no type 'cone'"),
+    "joint type": (body('<joint type="screw"/>'), "there is no joint type 'screw'"),
+    "geom type": (body('<geom type="cone"/>'), "there is no geom type 'cone'"),
     "size": (body('<geom type="box" size="1 2"/>'), "takes 3 numbers"),
     "negative size": (body('<geom size="-1"/>'), "positive"),
     "axes twice": (body('<geom size="1" euler="1 2 3" zaxis="1 0 0"/>'), "given twice, by euler and zaxis"),
-    "free inside": (body("<body><freejoint/></body>"), "a free joint is for bodies of the world"),
+    "free inside": (body("<body><freejoint/></body>"), "free joints are only for bodies of the world"),
     "two names": (body('<body name="x"/><body name="x"/>'), "there is a body 'x' already"),
     "no mesh": (body('<geom type="mesh" mesh="m"/>'), "there is no mesh 'm'"),
     "flat mesh": (mesh('vertex="0 0 0 1 0 0 0 1 0 1 1 0"'), "lie in a plane"),
-    "face": (mesh('vertex="0 0 0 1 0 0 0 1 0 1 1 1" face="0 1 9"'), "a vertex that is not there"),
+    "face": (mesh('vertex="0 0 0 1 0 0 0 1 0 1 1 1" face="0 1 9"'), "a missing vertex"),
     "body of a connect": ('<mujoco><equality><connect body1="x" anchor="0 0 0"/></equality></mujoco>', "no body 'x'"),
     "site of a weld": ('<mujoco><equality><weld site1="x" site2="y"/></equality></mujoco>', "no site 'x'"),
     "site of a spring": (
@@ -481,14 +485,14 @@ WRONG = {
     "joint of a coupling": ('<mujoco><equality><joint joint1="x"/></equality></mujoco>', "no joint 'x'"),
     "joint of an actuator": (
         '<mujoco><actuator><motor joint="x"/></actuator></mujoco>',
-        "joint 'x', which is not there",
+        "joint 'x', but there is no such joint",
     ),
     "global": ('<mujoco><compiler coordinate="global"/></mujoco>', "global"),
     "angle": ('<mujoco><compiler angle="gon"/></mujoco>', "degree or radian"),
     "eulerseq": ('<mujoco><compiler eulerseq="abc"/></mujoco>', "three of x, y, z"),
-    "replicate": (body('<replicate count="9"/>'), "<replicate> is not read"),
+    "replicate": (body('<replicate count="9"/>'), "<replicate> is not supported"),
     "far away": (body('<geom size=".1" mass="1e100" pos="1e140 0 0"/>'), "its inertia is not finite"),
-    "large": (body('<geom size="1e140"/>'), "too large to be meant"),
+    "large": (body('<geom size="1e140"/>'), "none too large"),
     "mass": (body('<inertial mass="-1" pos="0 0 0"/>'), "cannot be negative"),
 }
 

@@ -184,7 +184,7 @@ def test_mujoco_has_the_dynamics_of_the_gallery(name, tmp_path):
 @pytest.mark.parametrize("name", REFUSED)
 def test_mujoco_refuses_bodies_that_none_can_be(name):
     written, notes = text(ENTRIES[name].build())
-    assert any("larger than the sum of the others: MuJoCo refuses" in note for note in notes)
+    assert any("larger than the sum of the other two: MuJoCo refuses" in note for note in notes)
     with pytest.raises(ValueError, match="balanceinertia"):
         mujoco.MjModel.from_xml_string(written)
 
@@ -244,7 +244,7 @@ def test_a_body_without_mass_between_joints_is_no_body_of_the_file():
     m.prismatic("B", arm.at(0.4, 0.1, 0, rotation=rotation_of(0.1, 0.2, 0.3)), cross.at(0, 0.5, 0), (1, 2, 3))
     written, notes = text(m)
     assert mujoco.MjModel.from_xml_string(written).nbody == 2
-    assert notes == ["cross: no mass and nothing on it but joints, which stand on the next body: its name is lost"]
+    assert notes == ["cross: no mass and only joints, which are written on the next body: its name is lost"]
     found = again(m)
     same_motion(m, {"A": 0.7, "B": -0.4}, found)
     assert again(found).bodies[0].name == found.bodies[0].name == "arm before joint 2"
@@ -303,17 +303,17 @@ def test_what_mjcf_cannot_say_is_told():
     m.wrench("push", arm.end, force=(1, 0, 0))
     _, notes = text(m)
     for said in (
-        "body 'world' is called 'world body'",
+        "body 'world' is named 'world body'",
         "one damping for all its freedoms",
         "limits of joint 'A' are not written",
-        "joint 'A' is driven in part",
-        "joints B are fixed, and have no names",
+        "only some freedoms of joint 'A' are actuated",
+        "joints B are fixed and have no names",
         "'C' (free) is written as 'C px', 'C py', 'C pz', 'C turn'",
-        "'C': what moves it or damps it acts along axes of its carrier",
+        "'C': in MJCF, its motors and damping act along axes of its carrier",
         "bare: no mass",
         "arm: no moment of inertia about some axis",
-        "plate: a plate, a mesh or something without size",
-        "joint 'E' closes a loop and is free",
+        "plate: a plate, a mesh or a shape without size",
+        "joint 'E' closes a loop but is free",
         "load 'push' is not written",
     ):
         assert any(said in note for note in notes), said
@@ -326,7 +326,7 @@ def test_switched_joints_are_equalities_that_are_active_or_not():
     m.fixed("off", m.ground.at(2, 1), m.bodies[0].at(1), switchable="open")
     written, notes = text(m)
     assert mujoco.MjModel.from_xml_string(written).eq_active0.tolist() == [1, 1, 0]
-    assert [note.split(": ")[0] for note in notes] == ["joint 'on' can be switched", "joint 'off' can be switched"]
+    assert [note.split(" is written")[0] for note in notes] == ["switchable joint 'on'", "switchable joint 'off'"]
 
 
 def _beam() -> kp.Mechanism:
@@ -353,9 +353,9 @@ def _long() -> kp.Mechanism:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (_beam, "body 'bar' is a beam, which MJCF has none of"),
-        (_slider, "joint 'S' can be switched, is prismatic"),
-        (_long, "body 'r197' stands in 197 others"),
+        (_beam, "body 'bar' is a beam, which MJCF cannot express"),
+        (_slider, r"switchable joint 'S' \(prismatic"),
+        (_long, "body 'r197' is nested in 197 others"),
     ],
     ids=range(3),
 )
@@ -370,7 +370,7 @@ def test_moments_that_no_body_has_come_back_as_they_were():
     tensor = np.array([[0.1, 0.2, 0.0], [0.2, 0.1, 0.05], [0.0, 0.05, 0.3]])
     m.revolute("A", m.ground.at(), m.body("first", 1.0, (0.1, 0.2, 0.3), tensor).origin, axis=(1, 2, 0))
     m.fixed("W", m.bodies[0].at(1), m.body("second", 2.0, inertia=(-0.1, 0.2, 0.3)).origin)
-    assert [note for note in text(m)[1] if note.startswith("first, second: a moment of inertia that is larger")]
+    assert [note for note in text(m)[1] if note.startswith("first, second: a moment of inertia larger")]
     found = again(m)
     for one, other in zip(m.bodies, found.bodies, strict=True):
         near(one.inertia(m.parameters.__getitem__).tensor, other.inertia(found.parameters.__getitem__).tensor, 1e-15)

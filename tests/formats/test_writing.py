@@ -133,7 +133,7 @@ def test_what_urdf_cannot_say_is_told(tmp_path):
         assert any(word in note for note in notes), word
     arm, _ = kp.load(tmp_path / "m.urdf").bodies
     assert [part.solid.kind for part in arm.parts] == ["body", "cylinder"]
-    with pytest.raises(FileError, match=r"the ending says the format; give \.yaml, \.yml, \.urdf"):
+    with pytest.raises(FileError, match=r"the ending selects the format; use \.yaml, \.yml, \.urdf"):
         m.save(tmp_path / "m.txt")
 
 
@@ -158,11 +158,11 @@ def _backward() -> kp.Mechanism:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: _hanging("spherical"), r"body 'ball' hangs on J \(spherical\), and a tree of URDF has only"),
-        (lambda: _hanging("helical", axes=((0, 0, 1),), pitch=0.1), "joint 'J' is helical, which URDF cannot say"),
-        (lambda: _hanging("fixed", switchable=True), "joint 'J' is switchable, which URDF cannot say"),
-        (_beam, "body 'bar' is a beam, and links of URDF do not bend"),
-        (_backward, "joint 'J' is free and is written from 'ball'; swap its markers"),
+        (lambda: _hanging("spherical"), r"body 'ball' is carried by J \(spherical\), but URDF trees only have"),
+        (lambda: _hanging("helical", axes=((0, 0, 1),), pitch=0.1), "joint 'J' is helical, which URDF cannot express"),
+        (lambda: _hanging("fixed", switchable=True), "joint 'J' is switchable, which URDF cannot express"),
+        (_beam, "body 'bar' is a beam, and URDF has only rigid links"),
+        (_backward, "joint 'J' is free and would be written from 'ball'; swap its markers"),
     ],
     ids=range(5),
 )

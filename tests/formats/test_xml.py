@@ -61,7 +61,7 @@ def test_flags_are_true_or_false():
     assert top.flag("yes")
     assert not top.flag("no")
     assert not top.content_flag()
-    with pytest.raises(FileError, match="attribute odd is true or false, not 'maybe'"):
+    with pytest.raises(FileError, match="attribute odd takes true or false, not 'maybe'"):
         top.flag("odd")
 
 
@@ -91,7 +91,7 @@ def test_what_nobody_asked_for_is_listed_once_for_each_kind():
 
 
 def test_one_of_a_kind():
-    with pytest.raises(FileError, match="line 2, b: there is a b already, in line 1"):
+    with pytest.raises(FileError, match="line 2, b: there is already a b, in line 1"):
         parsed("<a><b/>\n<b/></a>").one("b")
 
 

@@ -31,7 +31,7 @@ def said(m, level="error"):
 def test_a_sound_mechanism():
     findings = pendulum().check()
     assert findings
-    assert str(findings) == "pendulum: nothing to find fault with"
+    assert str(findings) == "pendulum: no errors or warnings"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -101,8 +101,8 @@ def test_moments_that_no_body_has_are_a_warning_where_the_inertia_matrix_is_soun
 
 def test_a_joint_that_meets_a_negative_inertia_is_named():
     m = on_a_hinge((0, 1, -1), NEGATIVE)
-    assert "joint B meets a negative inertia" in said(m)[0]
-    with pytest.raises(MechanismError, match=r"joint B meets .*give the bodies their true inertia"):
+    assert "joint B moves against negative inertia" in said(m)[0]
+    with pytest.raises(MechanismError, match=r"joint B moves against .*give the bodies their true inertia"):
         m.compile()
     assert on_a_hinge((0, 1, -1), NEGATIVE, armature=20.0).check()
     assert not on_a_hinge((0, 1, -1), (1.0, 1.0, 1.0), armature=-1.1).check()
@@ -131,7 +131,7 @@ def test_names_of_different_parts_must_differ():
 def test_solids_of_one_body():
     m = pendulum()
     m.bodies[0].add("tip", PointMass(1.0)).add("tip", PointMass(2.0))
-    assert said(m) == ["body 'rod': 2 of its solids are called 'tip'; name each differently"]
+    assert said(m) == ["body 'rod': 2 of its solids are named 'tip'; give each its own name"]
 
 
 def test_a_body_that_hangs_on_nothing():
@@ -152,7 +152,7 @@ def test_markers_that_are_not_right():
     body = m.rod("more", 1.0, 1.0)
     m.revolute("B", rod.at("rod.lenght", 0), body.at(math.inf, 0, rotation=2 * np.eye(3)))
     words = "\n".join(said(m))
-    assert "refers to 'rod.lenght', which is no parameter" in words
+    assert "refers to 'rod.lenght', which is not a parameter" in words
     assert "has a coordinate that is inf" in words
     assert "are not a rotation" in words
 
@@ -239,7 +239,7 @@ class TestCouplings:
 
     def test_but_not_each_other(self):
         (error,) = said(mimicking(0.0, hand=-1.0))
-        assert "joint hand, thumb, finger can move against no inertia at all" in error
+        assert "joint hand, thumb, finger can move without inertia" in error
 
     @pytest.mark.parametrize("seed", [0, 4, 5, 6, 15, 17, 19, 20])
     def test_what_is_sound_is_positive_wherever_couplings_let_it_move(self, seed):
@@ -265,7 +265,7 @@ class TestFreeSpin:
         m = Mechanism("m")
         rod = m.rod("rod", 1.0, 1.0)
         m.spherical("ball", m.ground.at(), rod.start)
-        assert "joint ball can move against no inertia at all" in said(m)[0]
+        assert "joint ball can move without inertia" in said(m)[0]
         assert "the joint an armature, or fix it" in said(m)[0]
 
     def test_a_thick_rod_does_not(self):

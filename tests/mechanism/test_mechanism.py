@@ -124,7 +124,10 @@ class TestMistakesLeaveNothingBehind:
                 "no freedom 'spin' to actuate",
             ),
             (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping=(1, 2, 3)), "give 2 numbers, not 3"),
-            (lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping={"spin": 1}), "names no freedom 'spin'"),
+            (
+                lambda m, r: m.cylindrical("A", m.ground.at(), r.start, damping={"spin": 1}),
+                "there is no freedom 'spin'",
+            ),
             (lambda m, r: m.joint("hinge", "A", m.ground.at(), r.start), "no kind 'hinge'"),
             (lambda m, r: m.universal("A", m.ground.at(), r.start, axes=((1, 0, 0),)), "it takes 2 axes, not 1"),
             (lambda m, r: m.body("b", 1.0, inertia=(1, 2)), "three principal values or a 3 x 3 matrix"),
@@ -218,7 +221,7 @@ class TestDenavitHartenberg:
         [
             ({"b": [1]}, "b has 1 entries, a has 2"),
             ({"kind": ["revolute", "ball"]}, "joint 2 is 'ball'"),
-            ({"mass": [1, "x"]}, "link 2 has an entry that is no number"),
+            ({"mass": [1, "x"]}, "link 2 has a non-numeric entry"),
         ],
     )
     def test_mistakes(self, change, message):

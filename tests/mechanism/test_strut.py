@@ -68,8 +68,8 @@ def test_weights_and_options():
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"stroke": (1.2, 0.5)}, "must be positive and rising"),
-        ({"stroke": 1.0}, "stroke is 1.0; give numbers in a row"),
+        ({"stroke": (1.2, 0.5)}, "must be positive and increasing"),
+        ({"stroke": 1.0}, "stroke is 1.0; give a list of numbers"),
         ({"stroke": (1.0,)}, "stroke, its shortest and longest length: give 2 numbers, not 1"),
         ({"stroke": (0.5, 1.0), "mass": -1.0}, "mass takes"),
         ({"stroke": (0.5, 1.0), "axis": (0, 0, 0)}, "axis takes a direction"),

@@ -280,10 +280,10 @@ def test_a_model_with_beams_travels_and_its_mechanism_is_written_and_read(tmp_pa
         ({"E": -1.0}, "beam.E: is -1"),
         ({"rho": 0.0}, "beam.rho: is 0"),
         ({"shape": "clamped"}, "beam 'beam': there is no shape 'clamped'"),
-        ({"modes": 0}, "beam 'beam': modes are none"),
+        ({"modes": 0}, "beam 'beam': modes is zero in all directions"),
         ({"modes": 1.5}, "beam 'beam': modes takes a whole number"),
         ({"I": (1e-9, 1e-9, 1e-9)}, "beam 'beam': I takes one number, or two"),
-        ({"shape": [lambda s: s, lambda s: s * s]}, "some sum of its shapes does not bend it"),
+        ({"shape": [lambda s: s, lambda s: s * s]}, "some combination of its shapes does not bend it"),
         ({"shape": [lambda s: abs(s - 0.5)]}, "beam 'beam': shape: a shape is not smooth"),
         ({"A": "thick"}, "beam 'beam': A is 'thick'; give a number"),
     ],
@@ -307,7 +307,7 @@ def test_markers_beyond_a_beam_and_beams_on_other_bodies_are_found():
     m.revolute("B", beam.at(2.0), rod.start)
     said = str(m.check())
     assert "marker beam.at(2, 0, 0) is at x = 2, beyond its ends at 0 and 1.3" in said
-    assert "body 'rod': a beam is no part of another body" in said
+    assert "body 'rod': a beam cannot be part of another body" in said
 
 
 # ---- the four-bar of paper 5 -----------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_complex_numbers_and_masks_are_refused(model, argument, many):
         (lambda x: x + 0j, "is complex; give real numbers"),
         (
             lambda x: np.ma.array(x, mask=np.arange(x.size).reshape(x.shape) == 0),
-            "has masked entries, whose mask would be lost",
+            "has masked entries, and the mask would be lost",
         ),
     ):
         for _, call in calls(model, bool(many)):

@@ -146,9 +146,13 @@ def test_fifty_joints_stay_readable(tmp_path):
     ("ask", "error", "said"),
     [
         (lambda run, folder: run.plot("enrgy"), StateError, "no plot 'enrgy'; there are energy"),
-        (lambda run, folder: run.plot("path"), StateError, "a path is of a point"),
+        (lambda run, folder: run.plot("path"), StateError, "a path needs a point"),
         (lambda run, folder: run.plot("path", point="lower.edn"), StateError, "no marker of 'lower' 'edn'"),
-        (lambda run, folder: run.plot("energy", folder / "a.xyz"), FileError, "a.xyz: pictures are written to .*png"),
+        (
+            lambda run, folder: run.plot("energy", folder / "a.xyz"),
+            FileError,
+            "a.xyz: the ending of a picture file must be one of .*png",
+        ),
         (
             lambda run, folder: run.plot("energy", folder / "no" / "a.png"),
             FileError,

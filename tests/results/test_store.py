@@ -147,7 +147,7 @@ def test_tables(run):
     same(run, Trajectory.from_pandas(mixed, run.model))
     with pytest.raises(FileError, match="the table: columns are missing"):
         Trajectory.from_pandas(frame.drop(columns=frame.columns[0]))
-    with pytest.raises(FileError, match="the table has lost its attrs"):
+    with pytest.raises(FileError, match="the table has no attrs with the mechanism"):
         Trajectory.from_pandas(pd.DataFrame({"a": [1.0]}))
 
 
@@ -191,7 +191,7 @@ def edited(path) -> str:
 @pytest.mark.parametrize("name", ["run.txt", "run", "run.pickle"])
 def test_unknown_endings(small, tmp_path, name):
     for act in (lambda: small.save(tmp_path / name), lambda: Trajectory.load(tmp_path / name)):
-        with pytest.raises(FileError, match=rf"{name}: runs are kept in files that end with \.npz or \.csv"):
+        with pytest.raises(FileError, match=rf"{name}: the ending of a run's file must be \.npz or \.csv"):
             act()
 
 

@@ -134,7 +134,7 @@ class TestLaws:
         for law, what in (
             (kp.Law(lambda t, q, v: [q[0], v[0]]), r"efforts takes 1 entries \(rail\)"),
             (kp.Law(lambda t, q, v: {"nail": q[0]}), "there is no joint 'nail'"),
-            (kp.Law(lambda t, q, v, z: q[0], states={"z": 0}), "gives two things"),
+            (kp.Law(lambda t, q, v, z: q[0], states={"z": 0}), "must return two things"),
             (kp.Law(lambda t, q, v, z: (q[0], {"y": 1}), states={"z": 0}), "there is no state 'y'"),
         ):
             with pytest.raises(StateError, match=what):
@@ -209,7 +209,7 @@ class TestFollowing:
         with pytest.raises(StateError, match="elbow is not actuated"):
             model.simulate(model.state(), 1.0, torque=kp.computed_torque(motion, rate=1.0))
         two = arm(2).compile()
-        with pytest.raises(StateError, match="says nothing about joint2"):
+        with pytest.raises(StateError, match="does not name joint2"):
             two.simulate(two.state(), 1.0, torque=kp.feedforward(kp.motions.quintic({"joint1": (0, 1)}, duration=1.0)))
         with pytest.raises(StateError, match="either rate, or both"):
             kp.computed_torque(motion, rate=1.0, stiffness=2.0, damping=1.0)

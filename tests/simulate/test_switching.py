@@ -312,7 +312,7 @@ def test_what_cannot_be_switched_is_refused_in_words():
     with pytest.raises(MechanismError, match="takes True, False, or 'open'"):
         m.revolute("E", m.ground.origin, m.bodies[0].end, switchable="off")
     m.revolute("E", m.ground.origin, m.bodies[0].end, switchable=True, actuated=True)
-    assert "is actuated, which takes a coordinate, and a switchable joint has none" in str(m.check())
+    assert "is actuated, which needs a coordinate, and a switchable joint has none" in str(m.check())
 
 
 def test_steppers_switch():

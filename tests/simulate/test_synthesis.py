@@ -305,7 +305,7 @@ def test_what_cannot_be_synthesized_is_refused():
         model.synthesize(motion, support="minimum", bounds=10.0)
     with pytest.raises(StateError, match="forces is 0; it takes a weight above 0"):
         model.synthesize(motion, forces=0)
-    with pytest.raises(StateError, match="two are called 'left sole'"):
+    with pytest.raises(StateError, match="two are named 'left sole'"):
         model.synthesize(motion, supports=[soles()[0], soles()[0]])
     with pytest.raises(StateError, match="no support 'sole'; there are left sole"):
         model.synthesize(motion, supports=soles(), output=[0.5]).push("sole")

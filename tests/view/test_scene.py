@@ -259,7 +259,7 @@ def test_a_mesh_that_cannot_be_read_is_told_and_its_body_seen_all_the_same(tmp_p
     for body in bodies:
         m.free(f"{body.name} floats", m.ground.origin, body.origin)
     model = m.compile()
-    with pytest.warns(UserWarning, match=r"lost\.stl: there is no such file; this mesh is not drawn"):
+    with pytest.warns(UserWarning, match=r"lost\.stl: no such file; this mesh is not drawn"):
         shapes = [s for s in scene(model, model.neutral()).shapes if s.role == "solid"]
     assert [(s.name, s.mesh) for s in shapes] == [("lost", "sphere"), ("found", "hull")]
 

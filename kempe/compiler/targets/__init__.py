@@ -1,1 +1,1 @@
-"""Targets: each file says how arguments reach the emitted code, and nothing about operations."""
+"""Targets: each file defines how arguments reach the emitted code, and nothing about operations."""

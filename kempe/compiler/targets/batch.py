@@ -1,12 +1,12 @@
-"""CPU, many states at once, one state per vector lane:
+"""CPU, batches: many states at once, one state per vector lane:
 
     void kempe_batch(int64_t count, const double *const *inputs, const int64_t *input_strides,
                      double *const *outputs, const int64_t *output_strides, double *work)
 
 Element j of state i of argument k is at `inputs[k][i * strides[2k] + j * strides[2k + 1]]`; a stride of 0 between
-states shares one value among all. States are worked on in tiles of `lanes`; the lanes of a last, partial tile
-that have no state of their own repeat the last one. `kempe_batch_workspace()` says how many doubles `work` must
-hold. Each lane computes exactly what the scalar code does, bit for bit.
+states shares one value among all. States are processed in tiles of `lanes`; in a last, partial tile the remaining
+lanes repeat the last state. `kempe_batch_workspace()` returns how many doubles `work` must hold. Each lane computes
+the same result as the scalar code, bit for bit.
 """
 
 from kempe.compiler.llvm import Emitter
@@ -18,7 +18,7 @@ WORKSPACE = "kempe_batch_workspace"  # int64_t kempe_batch_workspace(void)
 
 
 def emit(program: Program, lanes: int) -> str:
-    """The module of a prepared program."""
+    """The LLVM module of a prepared program."""
     on = Emitter(lanes)
     tiles.define(on)
     define_run(on, program)
@@ -69,7 +69,7 @@ def emit(program: Program, lanes: int) -> str:
 
 
 def load_arguments(program: Program) -> list[str]:
-    """Lines that give names to where arguments lie (%in0, %out0, ..) and to their strides (%inlane0, ..)."""
+    """Lines that name the addresses of arguments (%in0, %out0, ..) and their strides (%inlane0, ..)."""
     lines = []
     for side, ports in (("in", program.inputs), ("out", program.outputs)):
         for k in range(len(ports)):
@@ -85,7 +85,7 @@ def load_arguments(program: Program) -> list[str]:
 
 
 def pack_input(program: Program, lanes: int, k: int) -> list[str]:
-    """Lines that bring the states %first .. of an input into the tile."""
+    """Lines that pack an input of the states from %first on into the tile."""
     return [
         f"%into{k} = getelementptr double, ptr %work, i64 {program.input_slots[k].start * lanes}",
         f"call void @pack(ptr %in{k}, i64 %inlane{k}, i64 %inelement{k}, i64 %first, i64 %last, "
@@ -94,7 +94,7 @@ def pack_input(program: Program, lanes: int, k: int) -> list[str]:
 
 
 def define_run(on: Emitter, program: Program) -> None:
-    """Adds @run(work): the program over a tile that holds the inputs."""
+    """Adds @run(work): the program over a tile that contains the inputs."""
     if program.is_single_block:
         on.add_function("internal void @run(ptr %work)", ["entry:", *_single_block(on, program), "ret void"])
     else:
@@ -102,7 +102,7 @@ def define_run(on: Emitter, program: Program) -> None:
 
 
 def _either(port: str, n: int, quick: list[str], general: list[str]) -> list[str]:
-    """One of two ways to move a port's numbers: the quick one for a whole tile of states without gaps."""
+    """Lines that choose how to move a port's numbers: the quick way for a full tile of contiguous states."""
     if not 0 < n <= dense.MOST:
         return general
     side = port.rstrip("0123456789")
@@ -131,7 +131,7 @@ def _single_block(on: Emitter, program: Program) -> list[str]:
 
     lines, values = on.inline(program, address)
     for slot in sorted({slot for slots in program.sources for slot in slots.tolist()}):
-        if slot >= program.constant_slots.start:  # inputs lie there already
+        if slot >= program.constant_slots.start:  # inputs are there already
             lines += [
                 f"%w{slot} = getelementptr double, ptr %work, i64 {slot * on.lanes}",
                 f"store {on.real} {values[slot]}, ptr %w{slot}, align 8",

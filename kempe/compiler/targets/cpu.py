@@ -1,7 +1,7 @@
-"""CPU, one state at a time: `void kempe(const double *const *inputs, double *const *outputs, double *work)`.
+"""CPU, one state: `void kempe(const double *const *inputs, double *const *outputs, double *work)`.
 
-All inputs are read before the first output is written, so an output may be the very array an input was.
-`kempe_workspace()` says how many doubles `work` must hold; a program of one block needs none.
+All inputs are read before the first output is written, so an output may be the same array as an input.
+`kempe_workspace()` returns how many doubles `work` must hold; a program of one block needs none.
 """
 
 from kempe.compiler.llvm import Emitter
@@ -11,12 +11,12 @@ SYMBOL = "kempe"
 WORKSPACE = "kempe_workspace"  # int64_t kempe_workspace(void)
 
 
-# Up to so many numbers in and out, each has its own load or store; beyond, they are copied by loops.
+# Up to this many numbers in and out, each has its own load or store; beyond, loops copy them.
 FEW_ENTRIES = 400
 
 
 def emit(program: Program) -> str:
-    """The module of a prepared program."""
+    """The LLVM module of a prepared program."""
     on = Emitter(lanes=1)
     lines = ["entry:"]
     for side, ports in (("in", program.inputs), ("out", program.outputs)):

@@ -1,19 +1,19 @@
-"""Whole tiles of states that lie one after the other, as NumPy lays out a batch, moved by code of their own.
+"""Dense tiles: special code for full tiles of contiguous states, NumPy's layout of a batch.
 
-The numbers of a tile are then one run of memory, at offsets known beforehand. A port of few elements is read and
-written by whole vectors, and lanes are picked from them; one of more elements by rows, transposed in registers. A row
-that is narrower than a vector takes part of the next one along, which is put right by what is written after it.
+The numbers of a tile are then contiguous in memory, at known offsets. A port with few elements is read and written by
+whole vectors, from which lanes are picked; one with more elements by rows, transposed in registers. A row narrower than
+a vector includes part of the next one, which later writes correct.
 """
 
 from kempe.compiler.llvm import Emitter
 from kempe.compiler.targets.tiles import transposed
 
-FEW = 4  # elements: beyond, picking lanes takes more shuffles than transposing
-MOST = 64  # elements: beyond, loops are as quick, and shorter
+FEW = 4  # elements: with more, picking lanes takes more shuffles than transposing
+MOST = 64  # elements: with more, loops are as quick, and shorter
 
 
 def pack(on: Emitter, name: str, source: str, tile: str, n: int) -> list[str]:
-    """Lines that put a tile's numbers, which begin at the pointer `source`, into n vectors from `tile` on."""
+    """Lines that move a tile's numbers from the pointer `source` into n vectors from `tile` on."""
     if n <= FEW:
         rows = [f"%{name}.r{i}" for i in range(n)]
         lines = _loads(on, rows, source, [i * on.lanes for i in range(n)], n)
@@ -34,7 +34,7 @@ def pack(on: Emitter, name: str, source: str, tile: str, n: int) -> list[str]:
 
 
 def unpack(on: Emitter, name: str, columns: list[str], target: str) -> list[str]:
-    """Lines that write the vectors `columns` as a tile's numbers, from the pointer `target` on."""
+    """Lines that write the vectors `columns` as a tile's numbers from the pointer `target` on."""
     n, lines = len(columns), []
     if n <= FEW:
         rows = []
@@ -48,14 +48,14 @@ def unpack(on: Emitter, name: str, columns: list[str], target: str) -> list[str]
         swap, rows = transposed(on, square, f"{name}.{start}")
         lines += swap
         blocks.append(rows)
-    # In the order of addresses: what a row takes along of the next one is written again.
+    # In the order of addresses: the part of the next row that a row includes is overwritten.
     rows = [block[lane] for lane in range(on.lanes) for block in blocks]
     places = [lane * n + start for lane in range(on.lanes) for start in starts]
     return lines + _stores(on, name, rows, target, places, n)
 
 
 def _picked(on: Emitter, name: str, sources: list[str], places: list[tuple[int, int]], lines: list[str]) -> str:
-    """The vector whose lanes are at `places`, each a number of a source and a lane of it; adds lines that make it."""
+    """The vector with lanes from `places`, each a source index and a lane; adds the lines that build it."""
     found = "poison"
     for number, source in enumerate(sources):
         mine = [k for k, (which, _) in enumerate(places) if which == number]
@@ -102,6 +102,6 @@ def _stores(on: Emitter, name: str, values: list[str], target: str, places: list
 
 
 def _first(on: Emitter, count: int) -> str:
-    """A mask of the first lanes."""
+    """A mask of the first `count` lanes."""
     bits = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(on.lanes))
     return f"{on.mask} <{bits}>"

@@ -1,13 +1,12 @@
-"""CPU, many states at once, each moved on by a program many times before the next ones are looked at:
+"""CPU, iteration: many states at once, each advanced by a program many times before the next ones:
 
     void kempe_iterate(int64_t count, const double *const *inputs, const int64_t *input_strides,
                        double *const *outputs, const int64_t *output_strides, double *work)
 
-The outputs of the program are what its first inputs are the next time: a state. The other inputs are given. Arguments
-lie as those of `batch` do; behind the strides of the outputs stand the number of rows to write, the number of
-evaluations before each, for every input how far its values for the next evaluation are from those for this one (0: they
-stay), and for every output how far its next row is. States stay in the tile, one per lane, from the first evaluation to
-the last.
+The outputs of the program are fed back as its first inputs: they are a state. The other inputs are given. Arguments are
+laid out as for `batch`. After the strides of the outputs follow the number of rows to write, the number of evaluations
+before each, for every input the stride to its values for the next evaluation (0: constant), and for every output the
+stride to its next row. States stay in the tile, one per lane, from the first evaluation to the last.
 """
 
 from kempe.compiler.llvm import Emitter
@@ -19,13 +18,13 @@ WORKSPACE = "kempe_iterate_workspace"  # int64_t kempe_iterate_workspace(void)
 
 
 def emit(program: Program, lanes: int) -> str:
-    """The module of a prepared program whose outputs fit its first inputs."""
+    """The LLVM module of a prepared program whose outputs fit its first inputs."""
     on = Emitter(lanes)
     tiles.define(on)
     batch.define_run(on, program)
     inputs, outputs = program.inputs, program.outputs
     state = sum(port.size for port in outputs)
-    end = lanes * (program.workspace + lanes)  # of what `run` works in; what it gave waits behind until all is read
+    end = lanes * (program.workspace + lanes)  # end of the memory of `run`; results wait behind it until all are read
     _define_feed(on, program, end)
     behind = 2 * len(outputs)
     entry = [
@@ -102,8 +101,8 @@ def emit(program: Program, lanes: int) -> str:
 
 
 def _packed_anew(program: Program, lanes: int, k: int) -> list[str]:
-    """The values of a given input for this evaluation, where they change. Packing writes beyond the last of them, so
-    it is done aside."""
+    """Packs the values of an input for this evaluation, if they change. Packing writes beyond the last value, so this
+    is done in a separate place first."""
     size = program.inputs[k].size
     return [
         f"%changes{k} = icmp ne i64 %inbetween{k}, 0",
@@ -120,7 +119,7 @@ def _packed_anew(program: Program, lanes: int, k: int) -> list[str]:
 
 
 def _define_feed(on: Emitter, program: Program, waiting: int) -> None:
-    """Adds @feed(work): what the program gave becomes its state. All is read before anything is written."""
+    """Adds @feed(work): the results of the program become its state. All are read before anything is written."""
     slots = [slot for source in program.sources for slot in source.tolist()]
     table = on.table("given", "i32", [str(slot) for slot in slots] or ["0"])
     on.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")

@@ -1,8 +1,9 @@
-"""How states move between a user's arrays and tiles, in which each value has one lane per state.
+"""Tiles: code that moves states between user arrays and tiles, in which each value has one lane per state.
 
-Three ways, by how the array lies: states side by side (each value is one vector load), elements side by side (as
-NumPy lays out a batch: rows are loaded and transposed in registers), or neither (number by number). Rows may be read
-into up to one vector of slots beyond the last element, so a tile needs that much room behind it.
+There are three ways, depending on the layout of the array: contiguous states (each value is one vector load),
+contiguous elements (NumPy's layout of a batch: rows are loaded and transposed in registers), or neither (number by
+number). Rows may be read into up to one vector of slots beyond the last element, so a tile needs that much room
+behind it.
 """
 
 from kempe.compiler.llvm import Emitter
@@ -14,7 +15,7 @@ UNPACK = "void @unpack(ptr %from, ptr %table, ptr %to, i64 %lane, i64 %element, 
 def define(on: Emitter) -> None:
     """Adds both functions to a module.
 
-    pack:   to[j][l] = from[state * lane + j * element], state = first + l, or the last one where there is none
+    pack:   to[j][l] = from[state * lane + j * element], state = first + l, or the last one if that is beyond it
     unpack: to[state * lane + j * element] = from[table[j]][l]
     """
     on.add_function(f"internal {PACK}", _function(on, _pack_side_by_side(on), _pack_rows(on), _pack_singly(on)))
@@ -52,7 +53,7 @@ def _function(on: Emitter, side_by_side: list[str], rows: list[str], singly: lis
 
 
 def _loop(name: str, before: str, step: int, body: list[str]) -> list[str]:
-    """`body` for j = 0, step, .. below n; in it %name.j counts and %name.e is j times the stride of elements."""
+    """A loop over `body` for j = 0, step, .. below n; %name.j is j, and %name.e is j times the stride of elements."""
     return [
         f"{name}:",
         f"%{name}.j = phi i64 [ 0, %{before} ], [ %{name}.next, %{name} ]",
@@ -65,7 +66,7 @@ def _loop(name: str, before: str, step: int, body: list[str]) -> list[str]:
 
 
 def _tile_pointer(on: Emitter, name: str, tile: str) -> list[str]:
-    """%name.tile: where the values of element j begin."""
+    """%name.tile: the address of the values of element j."""
     return [
         f"%{name}.k = mul i64 %{name}.j, {on.lanes}",
         f"%{name}.tile = getelementptr double, ptr {tile}, i64 %{name}.k",
@@ -73,7 +74,7 @@ def _tile_pointer(on: Emitter, name: str, tile: str) -> list[str]:
 
 
 def _table_vector(on: Emitter, name: str, element: str) -> list[str]:
-    """%name.x: the values of the slot that the table has for an element."""
+    """%name.x: the values of an element's slot in the table."""
     return [
         f"%{name}.t = getelementptr i32, ptr %table, i64 {element}",
         f"%{name}.i = load i32, ptr %{name}.t",
@@ -84,7 +85,7 @@ def _table_vector(on: Emitter, name: str, element: str) -> list[str]:
     ]
 
 
-# ---- states side by side ---------------------------------------------------------------------------------
+# ---- contiguous states -----------------------------------------------------------------------------------
 
 
 def _pack_side_by_side(on: Emitter) -> list[str]:
@@ -106,11 +107,11 @@ def _unpack_side_by_side(on: Emitter) -> list[str]:
     ]
 
 
-# ---- elements side by side: a square of lanes x lanes numbers at a time ----------------------------------
+# ---- contiguous elements: a square of lanes x lanes numbers at a time ------------------------------------
 
 
 def transposed(on: Emitter, names: list[str], prefix: str = "x") -> tuple[list[str], list[str]]:
-    """Lines that transpose a square given by its rows, and the names of the new rows: swap halves, quarters, .."""
+    """Lines that transpose a square given by rows, by swapping halves, quarters, .., and the names of the new rows."""
     lines, size, rows = [], on.lanes, list(names)
     span = 1
     while span < size:
@@ -129,7 +130,7 @@ def transposed(on: Emitter, names: list[str], prefix: str = "x") -> tuple[list[s
 
 
 def _present(on: Emitter) -> list[str]:
-    """%r.present: which of the elements j .. j + lanes - 1 there are."""
+    """%r.present: which of the elements j .. j + lanes - 1 exist."""
     order = ", ".join(f"i64 {k}" for k in range(on.lanes))
     return [
         "%r.left = sub i64 %n, %r.j",
@@ -198,7 +199,7 @@ def _pack_singly(on: Emitter) -> list[str]:
 
 
 def _unpack_singly(on: Emitter) -> list[str]:
-    """In a partial tile the lanes beyond the last state repeat it, so writing them again writes the same."""
+    """In a partial tile the lanes beyond the last state repeat it, so writing them changes nothing."""
     lines = [*_table_vector(on, "o", "%o.j"), "%o.p = getelementptr double, ptr %to, i64 %o.e"]
     for lane in range(on.lanes):
         lines += [

@@ -1,1 +1,1 @@
-"""MJCF, the files of MuJoCo: bodies inside bodies, classes of defaults, loops closed by equalities."""
+"""MJCF: MuJoCo's file format, with nested bodies, default classes, and loops closed by equalities."""

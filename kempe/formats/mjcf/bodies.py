@@ -1,8 +1,8 @@
-"""Bodies inside bodies: their joints, in a row where there are several, their inertia, markers and shapes.
+"""Reading MJCF bodies: nested bodies with their joints, inertia, markers and shapes.
 
-Joints of one body act one after the other, each about its own point of the body's frame; between two of them stands a
-body without mass, which is exact. Coordinates are those of MuJoCo: a joint is drawn at its `ref`, and states begin
-there. Only those of a free joint are seen from where the file puts the body.
+Several joints of one body act one after the other, each about its own point of the body's frame; a massless body goes
+between each two, which is exact. Coordinates are those of MuJoCo: a joint is drawn at its `ref`, where assembly starts.
+Only those of a free joint are relative to the pose of the body in the file.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ NOTHING = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A frame on a body, and the pose of the body in the world as the file draws it."""
+    """A frame on a body, and the pose of the body in the world as drawn."""
 
     body: Body
     inside: Pose
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(eq=False)
 class Bodies:
-    """What has been read: bodies and sites by their names in the file, joints by theirs with their `ref`."""
+    """The parts read so far: bodies, sites and joints (with `ref`) by their names in the file."""
 
     mechanism: Mechanism
     settings: Settings
@@ -56,14 +56,14 @@ class Bodies:
     unnamed: Counter[str] = field(default_factory=Counter)
 
     def read(self, root: Element) -> None:
-        """Everything under <worldbody>, with masses as the file's settings bound and scale them."""
+        """Reads everything under <worldbody>, with masses bounded and scaled as the settings say."""
         world = Place(self.mechanism.ground, HERE, HERE)
         self.bodies["world"] = world
         for top in root.all("worldbody"):
             self._contents(top, world, HERE, MAIN)
         if self.on_ground:
             self.on_ground[0].note(
-                f"geoms of the world ({len(self.on_ground)}) are not drawn, and nothing touches them"
+                f"geoms of the world ({len(self.on_ground)}) are not used: neither drawn nor in contact"
             )
         settings = self.settings
         found = [(body, _bounded(inertia, settings)) for body, inertia in self.inertias]
@@ -74,7 +74,7 @@ class Bodies:
                 body.parts.insert(0, Part("", _lump(inertia, scale, body.name)))
 
     def _contents(self, element: Element, place: Place, frame: Pose, inherited: str) -> None:
-        """Bodies, and markers for sites, in an element that is at home in `place`."""
+        """Adds bodies, and markers for sites, of an element that belongs to `place`."""
         inherited = element.text("childclass", inherited)
         for child, at, named in self._flat(element, frame, inherited):
             if child.tag == "body":
@@ -83,14 +83,14 @@ class Bodies:
                 self._site(child, place, at, named)
             elif child.tag in MAKES_BODIES:
                 raise child.error(
-                    f"<{child.tag}> is not read; save the compiled model, in which its bodies are written"
+                    f"<{child.tag}> is not supported; save the compiled model, which has its bodies written out"
                 )
             elif child.tag == "geom" and place.body is self.mechanism.ground:
                 child.take_all()
                 self.on_ground.append(child)
 
     def _flat(self, element: Element, frame: Pose, inherited: str) -> Iterator[tuple[Element, Pose, str]]:
-        """What is in an element or in <frame>s of it, each with the frame it is given in and its class."""
+        """The children of an element and of its <frame>s, each with its frame and class."""
         tags = ("body", "site", "geom", "joint", "freejoint", "inertial", "frame", *MAKES_BODIES)
         for child in element.all(*tags):
             if child.tag == "frame":
@@ -124,15 +124,15 @@ class Bodies:
         with np.errstate(over="ignore", invalid="ignore"):
             inertia = self._inertia(inside, a)
         if not np.isfinite([inertia.mass, *inertia.moment, *inertia.tensor.ravel()]).all():
-            raise element.error("its inertia is not finite; give masses and places that can be meant")
+            raise element.error("its inertia is not finite; give smaller masses and positions")
         self.inertias.append((a, inertia))
         self._contents(element, place, HERE, inherited)
 
     def _joint(self, element: Element, at: Pose, a: Body, start: Pose, b: Body, otherwise: str) -> None:
-        """One joint; `at` is the frame it is given in, seen from the body's, and `start` that of the body on a."""
+        """Adds one joint; `at` is its frame relative to the body, `start` the body's pose on a."""
         kind = "free" if element.tag == "freejoint" else element.text("type", "hinge")
         if kind not in KINDS:
-            raise element.error(f"there is no type {kind!r} of joints; there are {', '.join(KINDS)}")
+            raise element.error(f"there is no joint type {kind!r}; there are {', '.join(KINDS)}")
         given = element.text("name", "")
         if given in self.joints:
             raise element.error(f"there is a joint {given!r} already; give each its own name")
@@ -140,7 +140,7 @@ class Bodies:
         ref, options = self._options(element, kind)
         here = point(at, np.array(element.numbers("pos", 3, (0.0, 0.0, 0.0))))
         axes: tuple[np.ndarray, ...] = ()
-        zero = Pose(np.eye(3), here)  # the joint's frame on a, seen from the body's as drawn, at coordinate zero
+        zero = Pose(np.eye(3), here)  # the joint's frame on a at coordinate zero, relative to the body as drawn
         if kind in ("hinge", "slide"):
             axis = at.rotation @ unit(element, "axis", element.numbers("axis", 3, (0.0, 0.0, 1.0)))
             zero = Pose(turn_about(axis, -ref), here) if kind == "hinge" else Pose(np.eye(3), here - ref * axis)
@@ -148,7 +148,7 @@ class Bodies:
             options["drawn"] = ref
         elif kind == "free":
             if a is not self.mechanism.ground:
-                raise element.error("a free joint is for bodies of the world; this one is inside another body")
+                raise element.error("free joints are only for bodies of the world; this one is inside another body")
             here = np.zeros(3)
             zero = HERE
         frame = start.then(zero)
@@ -157,7 +157,7 @@ class Bodies:
         self.joints[given or name] = name, ref
 
     def _options(self, element: Element, kind: str) -> tuple[float, dict[str, Any]]:
-        """The coordinate at which the joint is drawn, and all that acts along its coordinates."""
+        """The joint's coordinate in the drawn pose, and its options."""
         if element.tag == "freejoint":
             return 0.0, {}
         turn = self.settings.angle if kind in ("hinge", "ball") else 1.0
@@ -165,21 +165,21 @@ class Bodies:
         options["armature"] = element.number("armature", 0.0)
         options["damping"] = self.linear(element, "damping")
         if kind == "free" and options["armature"]:
-            element.note("armature acts along the axes of the body here, and along those of the world in MuJoCo")
+            element.note("armature acts along the axes of the body in Kempe, and of the world in MuJoCo")
         if kind in ("ball", "free"):
             return 0.0, options
         options["stiffness"] = self.linear(element, "stiffness")
         options["rest"] = element.number("springref", 0.0) * turn
         limited = element.text("limited", "auto")
         if limited not in ("true", "false", "auto"):
-            raise element.error(f"limited is true, false or auto, not {limited!r}")
+            raise element.error(f"limited takes true, false or auto, not {limited!r}")
         if limited == "true" or (limited == "auto" and self.settings.autolimits and element.has("range")):
             low, high = element.numbers("range", 2, unbounded=True)
             options["limits"] = (low * turn, high * turn)
         return element.number("ref", 0.0) * turn, options
 
     def linear(self, element: Element, name: str) -> float:
-        """A stiffness or damping; MuJoCo takes two more numbers, for squares and cubes."""
+        """A stiffness or damping; MuJoCo takes two more numbers, for quadratic and cubic terms."""
         first, *more = element.numbers(name, range(1, 4), (0.0,))
         if any(more):
             element.note(f"{name} is taken as linear; its further terms are not used")
@@ -200,7 +200,7 @@ class Bodies:
         self.sites[name] = Place(place.body, pose, place.drawn)
 
     def _inertia(self, inside: list[tuple[Element, Pose, str]], body: Body) -> RigidInertia:
-        """Of a body at its origin, as given or from its geoms; these are drawn in any case."""
+        """The inertia of a body about its origin, as given or from its geoms, which are drawn in either case."""
         given = [x for x, _, _ in inside if x.tag == "inertial"]
         if len(given) > 1:
             raise given[1].error("a body has one <inertial>")
@@ -221,7 +221,7 @@ class Bodies:
 
 
 def placed(body: Body, pose: Pose) -> Marker:
-    """A marker on a body."""
+    """Adds a marker to a body."""
     x, y, z = pose.position.tolist()
     return body.at(x, y, z, rotation=pose.rotation)
 
@@ -239,13 +239,13 @@ def _given_inertia(element: Element, settings: Settings) -> RigidInertia:
 
 
 def _about_com(inertia: RigidInertia) -> tuple[np.ndarray, np.ndarray]:
-    """Centre of mass, and the tensor about it."""
+    """The centre of mass and the tensor about it."""
     com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
     return com, inertia.tensor - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
 
 
 def _bounded(inertia: RigidInertia, settings: Settings) -> RigidInertia:
-    """With mass and principal moments not below the bounds, and moments that a body can have, where that is asked."""
+    """The inertia with mass and principal moments raised to their bounds, and balanced moments if requested."""
     if not settings.least_mass and not settings.least_moment and not settings.balanced:
         return inertia
     com, tensor = _about_com(inertia)

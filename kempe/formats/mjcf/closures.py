@@ -1,4 +1,4 @@
-"""Equalities as joints that close loops: a connect is a ball, two on one line a hinge, a weld is fixed."""
+"""Equalities: read as joints that close loops; a connect is a ball, two on one line a hinge, a weld is fixed."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from kempe.formats.reading import coupled, guarded
 from kempe.formats.xml import Element
 from kempe.spatial import quaternions
 
-SAME = 1e-9  # beside the size of what is compared
+SAME = 1e-9  # relative tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """A point that two bodies share, in the axes of each."""
+    """A point shared by two bodies, in the axes of each."""
 
     element: Element
     a: Place
@@ -31,14 +31,14 @@ class Pin:
 
 
 def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> None:
-    """Adds the joints that close loops, and couplings. sums: those that tendons are."""
+    """Adds loop joints and couplings. sums: fixed tendons by name."""
     pins: dict[tuple[str, str], list[Pin]] = {}
     for section in root.all("equality"):
         for element in section.all("connect", "weld", "joint", "tendon"):
             tag = element.tag
             found.classes.applied(element, MAIN, "equality")
             if not element.flag("active", True):
-                element.note("is not active, and not used")
+                element.note("is inactive, and not used")
                 element.take_all()
             elif tag == "connect":
                 pin = _pin(element, found)
@@ -54,7 +54,7 @@ def read_equalities(root: Element, found: Bodies, sums: dict[str, Sum]) -> None:
 
 
 def _two(element: Element, found: Bodies) -> tuple[Place, Place] | None:
-    """The frames of two sites, where sites are named."""
+    """The frames of two sites, if sites are named."""
     if not element.has("site1"):
         return None
     names = element.text("site1"), element.text("site2")
@@ -73,7 +73,7 @@ def _bodies(element: Element, found: Bodies) -> tuple[Place, Place]:
 
 
 def _pin(element: Element, found: Bodies) -> Pin:
-    """A connect; an anchor is a point of the first body, and of the second where it is as drawn."""
+    """A connect; the anchor is a point of the first body, and of the second in the drawn pose."""
     sites = _two(element, found)
     if sites is not None:
         return Pin(element, *sites)
@@ -84,7 +84,7 @@ def _pin(element: Element, found: Bodies) -> Pin:
 
 
 def _weld(element: Element, found: Bodies) -> None:
-    """Frames that coincide: of two sites, or `relpose` on the first body and `anchor` on the second."""
+    """Adds a weld of two frames: of two sites, or `relpose` on the first body and `anchor` on the second."""
     name = _name(element, found, "weld")
     scale = element.number("torquescale", 1.0)
     sites = _two(element, found)
@@ -101,15 +101,15 @@ def _weld(element: Element, found: Bodies) -> None:
         else:  # as drawn
             frames = a.drawn.inverse().then(b.drawn).then(anchor), anchor
     one, other = placed(a.body, frames[0]), placed(b.body, frames[1])
-    kind = "fixed" if scale > 0 else "spherical"  # torques that weigh nothing leave a point
+    kind = "fixed" if scale > 0 else "spherical"  # without torque weight, only a point is held
     guarded(element, lambda: found.mechanism.joint(kind, name, one, other))
 
 
 def _pinned(pins: list[Pin], found: Bodies) -> None:
-    """Points that two bodies share: one is a ball, points on one line are a hinge, three off a line a weld.
+    """Adds joints for points shared by two bodies: one is a ball, points on a line are a hinge, others a weld.
 
-    That holds where the points are as far from each other on both bodies; where they are not, each stays a ball, and
-    the loop closes as well as it can or not at all.
+    This needs equal distances between the points on both bodies. If they differ, each stays a ball, and the loop
+    closes approximately or not at all.
     """
     a, b = (np.array([getattr(pin, side).inside.position for pin in pins]) for side in "ab")
     size = max(np.abs(a - a[0]).max(), np.abs(b - b[0]).max())
@@ -128,7 +128,7 @@ def _pinned(pins: list[Pin], found: Bodies) -> None:
     if across.max() > SAME * size:
         kind, axes, frames = "fixed", [], (np.eye(3), whole)
     else:
-        # The frames of the first point, or of its sites; b's is turned so that both lines are one.
+        # The frames of the first point or its sites; b's is rotated so that both lines coincide.
         on_a, on_b = (getattr(first, side).inside.rotation for side in "ab")
         frames = on_a, turning(on_b @ on_a.T @ along, there) @ on_b
         kind, axes = "revolute", [on_a.T @ along / np.linalg.norm(along)]
@@ -137,11 +137,11 @@ def _pinned(pins: list[Pin], found: Bodies) -> None:
     guarded(first.element, lambda: found.mechanism.joint(kind, name, one, other, axes))
     words = "a hinge" if kind == "revolute" else "a weld"
     others = f"{len(pins) - 1} other connect{'s' if len(pins) > 2 else ''}"
-    first.element.note(f"together with {others} between the same bodies it is {words}, {name!r}")
+    first.element.note(f"together with {others} between the same bodies it becomes {words}, {name!r}")
 
 
 def _turn_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The rotation R with R a = b, for points one a row: from the singular vectors of the sum of b a^T."""
+    """The rotation R with R a = b, points one per row, from the singular vectors of the sum of b a^T."""
     u, _, vt = np.linalg.svd(b.T @ a)
     return u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
 
@@ -153,20 +153,22 @@ def _name(element: Element, found: Bodies, kind: str) -> str:
 
 
 def _coupling(element: Element, found: Bodies, sums: dict[str, Sum]) -> None:
-    """y - y as drawn = c0 + c1 (x - x as drawn), a line between coordinates, or sums of them that tendons are; curves
-    are noted, not used."""
+    """Adds y - y_drawn = c0 + c1 (x - x_drawn) between coordinates, or between sums given by tendons; curves are noted
+    and not used."""
     kind = element.tag
     named = [element.text(f"{kind}1"), *([element.text(f"{kind}2")] if element.has(f"{kind}2") else [])]
     there = sums if kind == "tendon" else found.joints
     for name in named:
         if name not in there:
             if kind == "tendon" and name:
-                element.note(f"tendon {name!r} is no sum of joints, so that this is not used")
+                element.note(f"tendon {name!r} is not a sum of joints, so this is not used")
                 return
             raise element.error(f"there is no {kind} {name!r}; there are {', '.join(there)}")
     c = (*element.numbers("polycoef", range(1, 6), (0.0, 1.0, 0.0, 0.0, 0.0)), 0.0, 0.0, 0.0, 0.0)
     if any(c[2:]) and len(named) > 1:
-        element.note(f"polycoef: {', '.join(named)} are coupled by a curve, which is not used; a line would be")
+        element.note(
+            f"polycoef: {', '.join(named)} are coupled by a curve, which is not used; only linear couplings are"
+        )
         return
     coefficients: dict[str, float] = {}
     offset = c[0]

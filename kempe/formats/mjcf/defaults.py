@@ -1,15 +1,15 @@
-"""Classes of defaults: attributes that elements have unless they say otherwise, handed down from class to class."""
+"""Default classes: attributes that elements have unless they override them, inherited from class to class."""
 
 from kempe.formats.xml import Element
 
-MAIN = "main"  # the class of elements that name none
-# Tags that have their defaults under another.
+MAIN = "main"  # the class of elements that do not name one
+# Tags whose defaults are listed under another tag.
 SHARED = {"connect": "equality", "weld": "equality", "spatial": "tendon", "fixed": "tendon"}
-TURNS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # of which an element has one
+TURNS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # an element has at most one
 
 
 class Classes:
-    """For every class and tag, the attributes an element starts from."""
+    """The default attributes for every class and tag."""
 
     def __init__(self, root: Element):
         self._of: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
@@ -28,9 +28,9 @@ class Classes:
         default.take_all()
 
     def applied(self, element: Element, inherited: str, under: str | None = None) -> Element:
-        """The element with all its attributes: its own before those of its class, or of the one it stands in.
+        """The element completed with the attributes of its class, or of the inherited one.
 
-        under: the tag that its defaults have, where its own means something else there.
+        under: the tag under which its defaults are listed, if not its own.
         """
         name = element.text("class", inherited)
         if name not in self._of:
@@ -41,8 +41,8 @@ class Classes:
 
 
 def _over(given: dict[str, str], own: dict[str, str]) -> dict[str, str]:
-    """An element's own attributes over those it is given. Of a size, own numbers take the place of the first; an
-    orientation that is told in one way takes the place of those told in others."""
+    """An element's own attributes override the defaults. For a size, its numbers replace the first ones; an orientation
+    in any form replaces those in other forms."""
     if any(name in own for name in TURNS):
         given = {name: value for name, value in given.items() if name not in TURNS}
     found = given | own

@@ -1,4 +1,4 @@
-"""Geoms: what shapes of MJCF weigh, and the solids they are drawn as."""
+"""Geoms: mass properties of MJCF shapes, and the solids that draw them."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from kempe.mechanism.solids import Ellipsoid
 from kempe.spatial import quaternions
 from kempe.spatial.inertia import RigidInertia
 
-# How many numbers the size of a shape has; none where there is no size, or none that matters.
+# The number of entries in the size of a shape; 0 where size is absent or not used.
 SIZES = {
     "sphere": 1,
     "capsule": 2,
@@ -31,13 +31,13 @@ SIZES = {
     "mesh": 0,
     "sdf": 0,
 }
-LONG = ("capsule", "cylinder", "ellipsoid", "box")  # those that may lie between two points
+LONG = ("capsule", "cylinder", "ellipsoid", "box")  # those that fromto can place
 TOUCHES = ("contype", "conaffinity")
 
 
 @dataclass(frozen=True, eq=False)
 class Geom:
-    """A shape on a body: its place, what it weighs (at the body's origin), and what it is drawn as, if anything."""
+    """A shape on a body: its pose, its inertia (about the body's origin), and the solid that draws it, if any."""
 
     name: str | None
     pose: Pose
@@ -46,7 +46,7 @@ class Geom:
 
 
 def shape_contents(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
-    """Volume [m^3] of a shape about the origin, and its moments of inertia [m^2] for a mass of 1 kg.
+    """Volume [m^3] of a shape centred at the origin, and its moments of inertia [m^2] for a mass of 1 kg.
 
     size: radius of a sphere; radius and half length of a capsule or cylinder along z; half lengths of other shapes.
     """
@@ -61,15 +61,15 @@ def shape_contents(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
     pipe, along, across = 2 * math.pi * r * r * h, r * r / 2, r * r / 4 + h * h / 3
     if kind == "cylinder":
         return pipe, np.array([across, across, along])
-    # A capsule is a cylinder and two half balls, whose centres of mass are 3/8 r beyond its ends.
-    share = 2 * r / (2 * r + 3 * h)  # of the balls in the volume
+    # A capsule is a cylinder and two half balls with centres of mass 3/8 r beyond its ends.
+    share = 2 * r / (2 * r + 3 * h)  # volume fraction of the balls
     across = (1 - share) * across + share * (0.4 * r * r + h * h + 0.75 * h * r)
     along = (1 - share) * along + share * 0.4 * r * r
     return pipe + 4 / 3 * math.pi * r**3, np.array([across, across, along])
 
 
 class Geoms:
-    """Reads geoms, with the meshes of the file they refer to."""
+    """Reads geoms, and the meshes they refer to."""
 
     def __init__(self, root: Element, settings: Settings, classes: Classes, folder: Path):
         self.settings = settings
@@ -83,14 +83,14 @@ class Geoms:
                 self._meshes[name] = mesh
 
     def geom(self, element: Element, frame: Pose) -> Geom:
-        """One geom; its defaults are in its attributes already."""
+        """Reads one geom, whose attributes include the defaults."""
         kind = element.text("type", "sphere")
         if kind not in SIZES:
-            raise element.error(f"there is no type {kind!r} of geoms; there are {', '.join(SIZES)}")
+            raise element.error(f"there is no geom type {kind!r}; there are {', '.join(SIZES)}")
         pose, size = self._placed(element, kind)
         pose = frame.then(pose)
         if all(element.attributes.get(name, "1").strip() == "0" for name in TOUCHES):
-            element.asked.update(TOUCHES)  # it touches nothing, here as there
+            element.asked.update(TOUCHES)  # no contact, here and in MuJoCo
         inertia, name = RigidInertia(0.0, np.zeros(3), np.zeros((3, 3))), element.text("name", None)
         low, high = self.settings.groups
         weighs = low <= element.number("group", 0.0) <= high
@@ -113,14 +113,14 @@ class Geoms:
         if given < 0:
             raise element.error(f"its mass is {given:g} kg; it cannot be negative")
         if element.has("shellinertia") and element.flag("shellinertia"):
-            element.note("shellinertia: its mass is taken to fill it, not to lie on its surface")
+            element.note("shellinertia: not used; the mass is spread over the volume, not the surface")
         return given
 
     def _placed(self, element: Element, kind: str) -> tuple[Pose, np.ndarray]:
-        """Its pose and size; both come from the two end points where it has those."""
+        """Its pose and size; both from fromto if it is given."""
         count = SIZES[kind]
         if element.has("mesh") and count:
-            raise element.error(f"a {kind} fitted to a mesh is not known here; give its size, or type mesh")
+            raise element.error(f"fitting a {kind} to a mesh is not supported; give its size, or type mesh")
         pose = read_pose(element, self.settings)
         if not count:
             element.text("size", "")
@@ -131,18 +131,16 @@ class Geoms:
                 raise element.error(f"attribute size of a {kind} takes {count} numbers, not {len(size)}")
         else:
             if kind not in LONG:
-                raise element.error(f"a {kind} has no two ends; fromto is for {', '.join(LONG)}")
+                raise element.error(f"a {kind} cannot have fromto; it is for {', '.join(LONG)}")
             ends = np.array(element.numbers("fromto", 6)).reshape(2, 3)
             radius = element.numbers("size", range(1, 4))[0]
             length = float(np.linalg.norm(ends[0] - ends[1]))
             if not length > 1e-14:
-                raise element.error("the two points of fromto are one")
+                raise element.error("the two points of fromto coincide")
             size = np.array([radius, length / 2] if count == 2 else [radius, radius, length / 2])
             pose = Pose(z_along(ends[0] - ends[1]), ends.mean(axis=0))
         if not (size[:count] > 0).all() or size.max() > FARTHEST:
-            raise element.error(
-                f"attribute size of a {kind} takes {count} positive numbers, none too large to be meant"
-            )
+            raise element.error(f"attribute size of a {kind} takes {count} positive numbers, none too large")
         return pose, size
 
     def _mesh_inertia(self, element: Element, pose: Pose) -> RigidInertia:
@@ -158,11 +156,11 @@ class Geoms:
         return RigidInertia.at_com(mass, point(pose, centre), turned)
 
     def _mesh_drawn(self, element: Element) -> tuple[Solid | None, Pose]:
-        """What a mesh of a file is drawn as, and where: corners are shifted, turned back and scaled, in this order."""
+        """The solid that draws a mesh, and its pose: corners are shifted, rotated back and scaled, in this order."""
         asset = self._asset_of(element)
         away, turn, scale = _changes(asset)
         if asset.has("vertex") or (scale.min() < scale.max() and not np.array_equal(turn, np.eye(3))):
-            asset.note("is not drawn: its corners are in the file itself, or it is turned before it is stretched")
+            asset.note("is not drawn: its vertices are in the file itself, or it is rotated before it is stretched")
             return None, HERE
         try:
             folder = self.folder / self.settings.mesh_folder
@@ -179,7 +177,7 @@ class Geoms:
         return self._meshes[name]
 
     def _mesh(self, element: Element) -> Mesh | None:
-        """The mesh of a geom; None, with a note, where it cannot be read."""
+        """The mesh of a geom; None, with a note, if it cannot be read."""
         asset, name = self._asset_of(element), element.text("mesh")
         if name not in self._read:
             self._read[name] = self._asset(asset)
@@ -192,7 +190,7 @@ class Geoms:
             try:
                 path = self.folder / self.settings.mesh_folder / asset.text("file")
                 found = read_mesh(asset.source.inside(path))
-            except Outside as error:  # a body without its mass would be another one
+            except Outside as error:  # without its mass the body would be a different one
                 raise asset.error(str(error)) from error
             except (FileError, MissingPackage) as error:
                 asset.note(f"{error}; geoms of this mesh have no mass")
@@ -214,19 +212,19 @@ class Geoms:
             return self._hull(asset, corners)
         faces = np.array(asset.numbers("face", range(3, 10**6, 3))).reshape(-1, 3)
         if not np.isin(faces, np.arange(len(corners))).all():
-            raise asset.error(f"a face refers to a vertex that is not there; there are {len(corners)}")
+            raise asset.error(f"a face refers to a missing vertex; there are {len(corners)}")
         return Mesh(corners, faces.astype(int))
 
 
 def _changes(asset: Element) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By what its corners are shifted, turned back, and scaled."""
+    """The shift, rotation and scale applied to its corners."""
     away = np.array(asset.numbers("refpos", 3, (0.0, 0.0, 0.0)))
     turn = quaternions.to_matrix(np.array(asset.numbers("refquat", 4, quaternions.IDENTITY)))
     return away, turn, np.array(asset.numbers("scale", 3, (1.0, 1.0, 1.0)))
 
 
 def _drawn(kind: str, size: np.ndarray) -> Solid | None:
-    """A solid without mass; a capsule is drawn without its round ends."""
+    """A massless solid; a capsule is drawn as a cylinder."""
     if kind == "sphere":
         return Sphere(float(size[0]), 0.0)
     if kind == "box":

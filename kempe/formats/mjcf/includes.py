@@ -1,4 +1,4 @@
-"""Files that include others, put together to one tree of elements; no file is taken twice, so it comes to an end."""
+"""Includes: inserts included MJCF files into one tree of elements; each file only once, so this terminates."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from kempe.formats.xml import Element, read_xml
 
 
 def put_in_included(root: Element) -> None:
-    """What the files that are included hold, in the places where they are named."""
+    """Replaces every <include> by the contents of the file it names."""
     _put_in(root, root.file.parent, {real(root.file)}, 1)
 
 
 def _put_in(element: Element, folder: Path, there: set[Path], level: int) -> None:
-    """What is in an included file takes the place of its <include>; paths are seen from the first file's folder."""
+    """Does so in one element; paths are relative to the folder of the first file."""
     children: list[Element] = []
     for child in element.children:
         if child.tag != "include":

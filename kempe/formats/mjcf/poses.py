@@ -1,4 +1,4 @@
-"""Poses as MJCF writes them: a position, and axes by a quaternion, an angle, Euler angles, two axes or one."""
+"""Poses of MJCF: a position, and axes given by a quaternion, axis and angle, Euler angles, two axes or one."""
 
 import math
 
@@ -13,7 +13,7 @@ ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 def point(pose: Pose, inside: np.ndarray) -> np.ndarray:
-    """A point of a frame, seen from where the frame is seen from."""
+    """A point given in a frame, in the frame's base."""
     return pose.position + pose.rotation @ inside
 
 
@@ -23,7 +23,7 @@ def turn_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def z_along(direction: np.ndarray) -> np.ndarray:
-    """The shortest turn that takes z along a direction; half a turn about x where that is straight down."""
+    """The shortest rotation that takes z to a direction; half a turn about x if that is straight down."""
     z = direction / np.linalg.norm(direction)
     side = np.array([-z[1], z[0], 0.0])  # z cross direction
     size = float(np.linalg.norm(side))
@@ -33,12 +33,12 @@ def z_along(direction: np.ndarray) -> np.ndarray:
 
 
 def read_pose(element: Element, settings: Settings) -> Pose:
-    """Position and orientation of a body, geom, site, frame or inertial."""
+    """The pose of a body, geom, site, frame or inertial."""
     return Pose(read_rotation(element, settings), np.array(element.numbers("pos", 3, (0.0, 0.0, 0.0))))
 
 
 def read_rotation(element: Element, settings: Settings) -> np.ndarray:
-    """The axes of an element, however they are told; what is told in another way than by quat goes before it."""
+    """The axes of an element in any form; every other form takes precedence over quat."""
     told = [name for name in ORIENTATIONS[1:] if element.has(name)]
     if len(told) > 1:
         raise element.error(f"its axes are given twice, by {' and '.join(told)}; give one")
@@ -60,10 +60,10 @@ def read_rotation(element: Element, settings: Settings) -> np.ndarray:
 
 
 def unit(element: Element, name: str, vector) -> np.ndarray:
-    """A direction or quaternion, of length 1."""
+    """A direction or quaternion, normalized."""
     size = float(np.linalg.norm(vector))
     if not size > 1e-14:
-        raise element.error(f"attribute {name} has no length, so that it tells no direction")
+        raise element.error(f"attribute {name} has length zero; give a direction")
     return np.asarray(vector, dtype=float) / size
 
 

@@ -13,8 +13,8 @@ from kempe.mechanism.mechanism import Mechanism
 
 
 def read(root: Element, floating: bool | None = None) -> Mechanism:
-    """The mechanism that the top element of an MJCF file describes; floating is for files whose root link has no joint,
-    and here every body says how it moves."""
+    """Reads a mechanism from the top element of an MJCF file. `floating` is not taken: in MJCF every body says how it
+    moves."""
     if floating:
         raise root.error("floating is for URDF and SDFormat files; in MJCF, give the body a <freejoint/>")
     path = root.file
@@ -26,14 +26,14 @@ def read(root: Element, floating: bool | None = None) -> Mechanism:
     found.read(root)
     missing = found.actuated - set(found.joints)
     if missing:
-        raise root.error(f"an actuator drives joint {min(missing)!r}, which is not there")
+        raise root.error(f"an actuator drives joint {min(missing)!r}, but there is no such joint")
     read_equalities(root, found, read_tendons(root, found))
     mechanism.notes += [*root.source.notes, *unused_kinds(root)]
     return mechanism
 
 
 def _actuated(root: Element) -> set[str]:
-    """Joints that an actuator drives; how it does, and actuators on other things, are told as not used."""
+    """The joints driven by actuators; gains, and actuators on anything else, are noted as not used."""
     driven = set()
     for section in root.all("actuator"):
         for actuator in section.children:

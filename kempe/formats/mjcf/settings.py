@@ -1,4 +1,4 @@
-"""What a file says about itself: units of angles, where inertia comes from, bounds on it, gravity."""
+"""File settings: the angle unit, the source of inertia and its bounds, gravity."""
 
 import math
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ WHERE_INERTIA_COMES_FROM = ("true", "false", "auto")
 class Settings:
     """The compiler options and gravity of a file.
 
-    angle: radians in the file's unit. eulerseq: axes of Euler angles, small for those that turn along. from_geoms:
-    "true" always, "false" never, "auto" where a body has no <inertial>. groups: of geoms that have mass. least_mass
-    [kg], least_moment [kg m^2]: lower bounds for bodies that move. total_mass [kg]: what all is scaled to, where it is
-    positive. balanced: moments of inertia that no body has are replaced by their mean.
+    angle: radians per angle unit. eulerseq: axes of Euler angles, lower case for rotating axes. from_geoms: whether
+    inertia comes from geoms: "true", "false", or "auto" where a body has no <inertial>. groups: the range of geom
+    groups that have mass. least_mass [kg], least_moment [kg m^2]: lower bounds for moving bodies. total_mass [kg]: if
+    positive, masses are scaled to it. balanced: impossible moments of inertia are replaced by their mean.
     """
 
     angle: float = math.pi / 180
@@ -33,7 +33,7 @@ class Settings:
 
 
 def read_settings(root: Element) -> Settings:
-    """Of all <compiler> and <option> elements; what a later one says holds."""
+    """The settings of all <compiler> and <option> elements; later ones override earlier ones."""
     said: dict = {}
     for compiler in root.all("compiler"):
         said |= dict(_compiler(compiler))
@@ -46,13 +46,15 @@ def read_settings(root: Element) -> Settings:
 
 
 def _compiler(element: Element) -> Iterator[tuple[str, object]]:
-    """Fields of the settings that an element says something about, and what."""
+    """The settings given by an element, as field and value."""
     if element.text("coordinate", "local") != "local":
-        raise element.error("coordinate is global, which MuJoCo gave up in 2.3.4; save the model as local first")
+        raise element.error(
+            "coordinate is global, which MuJoCo dropped in 2.3.4; save the model with local coordinates first"
+        )
     if element.has("angle"):
         unit = element.text("angle")
         if unit not in ("degree", "radian"):
-            raise element.error(f"angle is degree or radian, not {unit!r}")
+            raise element.error(f"angle takes degree or radian, not {unit!r}")
         yield "angle", 1.0 if unit == "radian" else math.pi / 180
     if element.has("eulerseq"):
         sequence = element.text("eulerseq")
@@ -62,7 +64,7 @@ def _compiler(element: Element) -> Iterator[tuple[str, object]]:
     if element.has("inertiafromgeom"):
         where = element.text("inertiafromgeom")
         if where not in WHERE_INERTIA_COMES_FROM:
-            raise element.error(f"inertiafromgeom is {', '.join(WHERE_INERTIA_COMES_FROM)}, not {where!r}")
+            raise element.error(f"inertiafromgeom takes {', '.join(WHERE_INERTIA_COMES_FROM)}, not {where!r}")
         yield "from_geoms", where
     for name, field in (("autolimits", "autolimits"), ("balanceinertia", "balanced")):
         if element.has(name):
@@ -72,6 +74,6 @@ def _compiler(element: Element) -> Iterator[tuple[str, object]]:
             yield field, element.number(name)
     if element.has("inertiagrouprange"):
         yield "groups", element.numbers("inertiagrouprange", 2)
-    for name in ("assetdir", "meshdir"):  # the second is the more special
+    for name in ("assetdir", "meshdir"):  # meshdir overrides assetdir
         if element.has(name):
             yield "mesh_folder", element.text(name)

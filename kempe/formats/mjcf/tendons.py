@@ -1,4 +1,4 @@
-"""Tendons: a straight one between two sites is a spring; of joints, a sum of coordinates that an equality can hold."""
+"""Tendons: a straight one between two sites becomes a spring; a fixed one is a sum of coordinates for equalities."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from kempe.formats.xml import Element
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """A fixed tendon: coefficients by joint of the mechanism, and the length where all is as drawn."""
+    """A fixed tendon: coefficients by joint of the mechanism, and its length in the drawn pose."""
 
     element: Element
     coefficients: dict[str, float]
     drawn: float
 
     def used(self) -> tuple[dict[str, float], float]:
-        """Coefficients and length; its element counts as used."""
+        """Coefficients and length; marks its element as used."""
         self.element.wanted = True
         self.element.text("name", "")
         for term in self.element.all("joint"):
@@ -28,7 +28,7 @@ class Sum:
 
 
 def read_tendons(root: Element, found: Bodies) -> dict[str, Sum]:
-    """Adds the springs; gives the sums of coordinates by the names of their tendons."""
+    """Adds the springs; returns the sums of coordinates by tendon name."""
     sums: dict[str, Sum] = {}
     for section in root.all("tendon"):
         for element in section.children:
@@ -41,13 +41,13 @@ def read_tendons(root: Element, found: Bodies) -> dict[str, Sum]:
 
 
 def _is_spring(element: Element) -> bool:
-    """Two sites, with nothing to go round, and something that acts between them along a straight line."""
+    """Whether a tendon has stiffness or damping, and is straight between exactly two sites."""
     acts = any(element.has(name) for name in ("stiffness", "damping"))
     return acts and [child.tag for child in element.children] == ["site", "site"]
 
 
 def _spring(element: Element, found: Bodies) -> None:
-    """Pulls towards its length, which is that as drawn where none is given; between two lengths it would be slack."""
+    """Adds a spring. Its length is by default that in the drawn pose; one with two goes slack between them."""
     places = []
     for end in element.children:
         site = end.attributes.get("site", "")
@@ -57,12 +57,12 @@ def _spring(element: Element, found: Bodies) -> None:
     ends = [place.drawn.then(place.inside).position for place in places]
     lengths = element.numbers("springlength", range(1, 3), (-1.0,))
     if lengths[0] != lengths[-1]:
-        element.note("it is slack between two lengths, and not used; a spring has one length")
+        element.note("it goes slack between two lengths and is not used; give one length")
         return
     length = lengths[0]
     if length < 0:
         if _bent_springs(found):
-            element.note("its length is that where all joints are at their springref, not as drawn; give springlength")
+            element.note("its length is that at the springref of all joints, not in the drawn pose; give springlength")
             return
         length = float(np.linalg.norm(ends[1] - ends[0]))
     stiffness, damping = (found.linear(element, name) for name in ("stiffness", "damping"))
@@ -78,7 +78,7 @@ def _spring(element: Element, found: Bodies) -> None:
 
 
 def _bent_springs(found: Bodies) -> bool:
-    """Whether the springs of joints rest elsewhere than as drawn."""
+    """Whether any joint spring has its rest position away from the drawn pose."""
     refs = dict(found.joints.values())
     return any(x != refs[joint.name] for joint in found.mechanism.joints if joint.name in refs for x in joint.rest)
 

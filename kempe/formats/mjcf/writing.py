@@ -1,7 +1,7 @@
-"""Mechanisms written as MJCF: bodies inside bodies, equalities for what closes loops and for couplings.
+"""Writing MJCF: mechanisms as nested bodies, with equalities for loops and couplings.
 
-Bodies keep their frames, and coordinates are the same in both; bodies stand as they are drawn, with joints at their
-`ref`. Equalities are between sites, which need not meet there. What MJCF cannot say is returned in sentences.
+Bodies keep their frames, and coordinates are the same as in Kempe. Bodies are in their drawn pose, with joints at their
+`ref`. Equalities are between sites, which need not coincide there. What MJCF cannot express is returned in sentences.
 """
 
 from collections import Counter
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from kempe.mechanism.mechanism import Mechanism
 
 Tag = ElementTree.Element
-FREEDOMS = 6  # of one body, at most
-BETWEEN = " before joint "  # in names that reading gives to bodies between joints of one body
+FREEDOMS = 6  # at most, of one body
+BETWEEN = " before joint "  # in names that the reader gives to bodies between joints of one body
 
 
 def text(mechanism: "Mechanism") -> tuple[str, list[str]]:
-    """A mechanism as the XML of a file, and what could not be said."""
+    """A mechanism as XML, and sentences about what it cannot express."""
     return _Writer(mechanism).text()
 
 
 class _Writer:
-    """A mechanism with its tree chosen, and the elements of a file."""
+    """Chooses the tree and builds the elements of the file."""
 
     def __init__(self, mechanism: "Mechanism"):
         self.mechanism = mechanism
@@ -43,7 +43,7 @@ class _Writer:
         self.notes: list[str] = []
         self.odd: Odd = Odd(list)
         self._refuse()
-        # One list, as names of mechanisms are; MuJoCo has one for each kind of element.
+        # Names are unique across all kinds, as in mechanisms; MuJoCo needs this only within each kind.
         parts = (*mechanism.bodies, *mechanism.joints, *mechanism.loads, *mechanism.couplings)
         self.taken = {"ground", "world", *(part.name for part in parts)}
         coupled = {name.partition(".")[0] for each in mechanism.couplings for name in each.coefficients}
@@ -54,7 +54,7 @@ class _Writer:
         self.reach = max((np.abs(at.position).max() for on in self.sites.values() for at in on.values()), default=0.0)
 
     def text(self) -> tuple[str, list[str]]:
-        """The file, and what it does not say."""
+        """The file, and sentences about what it cannot express."""
         root = Tag("mujoco", model=self.mechanism.name)
         _add(root, "compiler", angle="radian", autolimits="true")
         _add(root, "option", gravity=numbers(self.mechanism.gravity))
@@ -72,12 +72,12 @@ class _Writer:
         self._screws(sections["equality"])
         for each in self.mechanism.couplings:
             self._coupling(each, sections["equality"], sections["tendon"])
-        self._bodies(world)  # after all that puts sites on them
+        self._bodies(world)  # after everything that adds sites
         self._motors(sections["actuator"])
         root.extend(section for section in sections.values() if len(section))
         welded = [link.joint.name for link in self.tree.links if link.joint.type.name == "fixed"]
         if welded:
-            self.notes.append(f"joints {', '.join(welded)} are fixed, and have no names in MJCF")
+            self.notes.append(f"joints {', '.join(welded)} are fixed and have no names in MJCF")
         for what, names in self.odd.items():
             self.notes.append(f"{', '.join(dict.fromkeys(names))}: {what}")
         ElementTree.indent(root)
@@ -86,7 +86,7 @@ class _Writer:
     def _refuse(self) -> None:
         for body in self.mechanism.bodies:
             if body.beam is not None:
-                raise MechanismError(f"body {body.name!r} is a beam, which MJCF has none of; save it as YAML")
+                raise MechanismError(f"body {body.name!r} is a beam, which MJCF cannot express; save it as YAML")
 
     # ---- bodies ----------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class _Writer:
         self._contents(world, self.mechanism.ground)
         cut = {piece for _, piece in self.tree.welds}
         hollow = self._hollow()
-        waiting: dict[Link, tuple[Pose, list[Element]]] = {}  # hollow links: where they are, and joints up to them
+        waiting: dict[Link, tuple[Pose, list[Element]]] = {}  # hollow links: their poses, and the joints up to them
         for link in self.tree.links:
             on_parent, own = (marker_pose(marker, self.values) for marker in link.markers)
             moved, rows_here = as_drawn(link.joint, self.rows[link], own.position)
@@ -122,9 +122,9 @@ class _Writer:
                 self._contents(body, link.body)
 
     def _hollow(self) -> set[Link]:
-        """Links with nothing on them but two joints, which can stand on the next link both, as MJCF has it."""
+        """Links with nothing but joints, which MJCF can put on the next link."""
         above = Counter(link.parent for link in self.tree.links)
-        found: dict[Link, int] = {}  # with the freedoms up to them
+        found: dict[Link, int] = {}  # with the number of freedoms below
         for link in reversed(self.tree.links):
             kinds = [row.type for row in self.rows[link]]
             if link.parent is None or not kinds or above[link.parent] != 1 or "free" in kinds:
@@ -148,7 +148,7 @@ class _Writer:
         return {f"{self.names[body]}.{name}": marker_pose(marker, self.values) for name, marker in named.items()}
 
     def _site(self, body: "Body", pose: Pose, wanted: str) -> str:
-        """The name of a site at a pose, which is made unless there is one."""
+        """The name of a site at a pose, which is created if needed."""
         for name, there in self.sites[body].items():
             if np.array_equal(there.position, pose.position) and np.array_equal(there.rotation, pose.rotation):
                 return name
@@ -156,14 +156,14 @@ class _Writer:
         self.sites[body][name] = pose
         return name
 
-    # ---- what holds bodies and joints together ---------------------------------------------------------
+    # ---- closures, loads, couplings --------------------------------------------------------------------
 
     def _closure(self, section: Tag, joint: "Joint") -> None:
-        """A weld, one point that two sites share, or two points along the axis of a hinge."""
+        """Adds a weld, a connect for a ball, or two connects along the axis of a hinge."""
         active = {} if joint.on else {"active": "false"}
         if joint.switchable:
-            words = "and always there when it is read again" if joint.on else "and not read again"
-            self.notes.append(f"joint {joint.name!r} can be switched: it is an equality that is active or not, {words}")
+            words = "which reads back as always on" if joint.on else "which is not read back"
+            self.notes.append(f"switchable joint {joint.name!r} is written as an equality, {words}")
         ends = self._sites((joint.a, joint.b), joint.name)
         _add(section, "weld" if joint.type.name == "fixed" else "connect", name=joint.name, **ends, **active)
         if joint.type.name == "revolute":
@@ -172,7 +172,7 @@ class _Writer:
             _add(section, "connect", **ends, **active)
 
     def _sites(self, markers: tuple["Marker", "Marker"], wanted: str, shift=(0.0, 0.0, 0.0)) -> dict[str, str]:
-        """Sites at two markers, or shifted from them in their axes."""
+        """Sites at two markers, shifted in the markers' axes."""
         poses = (marker_pose(marker, self.values) for marker in markers)
         shifted = [Pose(at.rotation, at.position + at.rotation @ np.array(shift)) for at in poses]
         names = [self._site(marker.body, at, wanted) for marker, at in zip(markers, shifted, strict=True)]
@@ -180,7 +180,7 @@ class _Writer:
 
     def _load(self, section: Tag, load) -> None:
         if not isinstance(load, Spring):
-            self.notes.append(f"load {load.name!r} is not written: MJCF has no forces that are always there")
+            self.notes.append(f"load {load.name!r} is not written: MJCF has no constant forces")
             return
         said = {n: number(getattr(load, n)) for n in ("stiffness", "damping") if getattr(load, n)}
         tendon = _add(section, "spatial", name=load.name, **said, springlength=number(load.length))
@@ -197,8 +197,8 @@ class _Writer:
                 _add(section, "joint", name=name, joint1=slide.name, joint2=angle.name, polycoef=_line(0.0, pitch))
 
     def _coupling(self, each: "Coupling", section: Tag, tendons: Tag) -> None:
-        """y = c0 + c1 x, from where both are drawn; where there are more than two coordinates, their sum is the length
-        of a tendon."""
+        """Writes y = c0 + c1 x, relative to the drawn pose; with more than two coordinates, their sum is the length of
+        a tendon."""
         terms = [(self._coordinate(name), factor) for name, factor in each.coefficients.items()]
         if len(terms) <= 2:
             (y, first), *rest = terms
@@ -213,14 +213,14 @@ class _Writer:
         _add(section, "tendon", name=each.name, tendon1=each.name, polycoef=_line(offset, 0.0))
 
     def _coordinate(self, name: str) -> Row:
-        """The joint of the file for `joint`, or `joint.freedom`."""
+        """The joint of the file for `joint` or `joint.freedom`."""
         whole, _, freedom = name.partition(".")
         for link, found in self.rows.items():
             for row in found:
                 names = [link.joint.type.v_names[k] for k in row.freedoms]
                 if link.joint.name == whole and names == [freedom]:
                     return row
-        raise MechanismError(f"a coupling names {name!r}, which is no angle or slide of a joint; name one")
+        raise MechanismError(f"a coupling names {name!r}, which is not an angle or slide of a joint; name one")
 
     def _motors(self, section: Tag) -> None:
         order = {joint: k for k, joint in enumerate(self.mechanism.joints)}

@@ -1,4 +1,4 @@
-"""A joint as joints of MJCF: hinges, slides and balls one after the other on one body."""
+"""Writing joints as MJCF: one joint as a row of hinges, slides and balls on one body."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from kempe.formats.writing import number, numbers
 from kempe.mechanism.axes import alignment
 from kempe.mechanism.joint import Joint
 
-# Type, what is put behind the joint's name, canonical axis, freedoms: in the order in which they act from a to b.
+# Type, suffix of the joint's name, canonical axis, freedoms: in the order in which they act from a to b.
 STEPS = {
     "revolute": (("hinge", "", 2, (0,)),),
     "prismatic": (("slide", "", 2, (0,)),),
@@ -23,16 +23,16 @@ STEPS = {
     "free": (("free", "", 2, (0, 1, 2, 3, 4, 5)),),
     "fixed": (),
 }
-# MJCF has free bodies in the world only; elsewhere three slides and a ball do the same.
+# MJCF has free joints only for bodies of the world; elsewhere three slides and a ball do the same.
 INSIDE = (("slide", "px", 0, (3,)), ("slide", "py", 1, (4,)), ("slide", "pz", 2, (5,)), ("ball", "turn", 2, (0, 1, 2)))
-AXES_OF_B = ("spherical", "free")  # kinds whose velocities are in the axes of b
-GEARS = {"ball": np.eye(3), "free": np.roll(np.eye(6), 3, axis=1)}  # turning before moving, and the other way round
+AXES_OF_B = ("spherical", "free")  # kinds with velocities in the axes of b
+GEARS = {"ball": np.eye(3), "free": np.roll(np.eye(6), 3, axis=1)}  # rotation first here, translation first in MJCF
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One <joint>: its type, its axis in the body's axes, the freedoms of the whole joint that it stands for, and the
-    coordinate it is drawn at."""
+    """One <joint>: its type, its axis in the body's axes, the freedoms of the whole joint that it represents, and its
+    coordinate in the drawn pose."""
 
     name: str
     type: str
@@ -43,22 +43,22 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """A row of a joint at a place of a body, in its axes."""
+    """A row of a joint at a position on a body, in the body's axes."""
 
     joint: Joint
     row: Row
     position: np.ndarray
 
     def seen_from(self, pose: Pose) -> "Element":
-        """The same in the axes of a body that stands so in this one."""
+        """The same in the axes of a body at this pose in the current one."""
         turned = replace(self.row, axis=pose.rotation.T @ self.row.axis)
         return Element(self.joint, turned, pose.inverse().then(Pose(np.eye(3), self.position)).position)
 
 
 def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:
-    """The joints of a link. Written from child to parent, they act the other way round, against their axes."""
+    """The joints of a link. Written from child to parent, their order and axes are reversed."""
     joint, kind = link.joint, link.joint.type.name
-    slides = joint.pitch * joint.drawn[0] if joint.pitch is not None and joint.drawn else 0.0  # a screw, as drawn
+    slides = joint.pitch * joint.drawn[0] if joint.pitch is not None and joint.drawn else 0.0  # of a screw as drawn
     inside = kind == "free" and link.parent is not None
     steps = INSIDE if inside else STEPS[kind]
     axes = link.markers[1].rotation @ alignment(joint.type, joint.axes)
@@ -76,11 +76,11 @@ def rows(link: Link, taken: set[str], notes: list[str]) -> list[Row]:
 
 
 def as_drawn(joint: Joint, found: list[Row], position: np.ndarray) -> tuple[Pose, list[Element]]:
-    """Where the joint takes the body as it is drawn, from where it is with all coordinates at zero, and the rows at
-    their places as MJCF has them: axes and places are those of the body as drawn.
+    """The body's displacement from zero coordinates to the drawn pose, and the rows as MJCF wants them, with axes and
+    positions in the body as drawn.
 
-    In the body's axes at the joint's place, the body is moved by one row after the other; what the later rows do is
-    between an axis and the body.
+    In the body's axes at the joint, one row after the other moves the body; the later rows act between an axis and the
+    body.
     """
     later, elements = Pose(np.eye(3), np.zeros(3)), []
     for row in reversed(found):
@@ -92,7 +92,7 @@ def as_drawn(joint: Joint, found: list[Row], position: np.ndarray) -> tuple[Pose
 
 
 def attributes(joint: Joint, row: Row, notes: list[str]) -> dict[str, str]:
-    """All that a <joint> says besides its place."""
+    """All attributes of a <joint> except its position."""
     said = {"name": row.name, "type": row.type}
     if row.type in ("hinge", "slide"):
         said["axis"] = numbers(row.axis)
@@ -112,7 +112,7 @@ def attributes(joint: Joint, row: Row, notes: list[str]) -> dict[str, str]:
         if bounded:
             said["range"] = numbers(bounded[0])
     elif bounded:
-        notes.append(f"limits of joint {joint.name!r} are not written: it is a {row.type} joint there")
+        notes.append(f"limits of joint {joint.name!r} are not written: in MJCF it is a {row.type} joint")
     return said
 
 
@@ -122,7 +122,7 @@ def motors(joint: Joint, row: Row, notes: list[str]) -> list[dict[str, str]]:
     if len(row.freedoms) == 1:
         return [{"name": row.name, "joint": row.name} for _ in driven]
     if driven and len(driven) < len(row.freedoms):
-        notes.append(f"joint {joint.name!r} is driven in part; read again, it is as a whole")
+        notes.append(f"only some freedoms of joint {joint.name!r} are actuated; after reading the file, all are")
     return [
         {"name": f"{joint.name} {joint.type.v_names[k]}", "joint": row.name,
          "gear": numbers(GEARS[row.type][row.freedoms.index(k)])}
@@ -131,15 +131,15 @@ def motors(joint: Joint, row: Row, notes: list[str]) -> list[dict[str, str]]:
 
 
 def _what_differs(link: Link, inside: bool, notes: list[str]) -> None:
-    """Where velocities are those of other axes, what acts along them does so too."""
+    """Notes where velocities, and what acts along them, refer to other axes."""
     joint, kind = link.joint, link.joint.type.name
     if kind not in AXES_OF_B:
         return
     if link.turned:
         to, start = joint.a.body.name, joint.b.body.name
         notes.append(
-            f"joint {joint.name!r} is written from {start!r} to {to!r}, as it hangs, so that it turns backwards"
+            f"joint {joint.name!r} is written from {start!r} to {to!r}, as in the tree, so its motion is reversed"
         )
     if kind == "free" and any((*joint.actuated, *joint.damping, *joint.armature)):
         axes = "of its carrier" if inside else "of the world at its body's origin"
-        notes.append(f"joint {joint.name!r}: what moves it or damps it acts along axes {axes} there, not of its marker")
+        notes.append(f"joint {joint.name!r}: in MJCF, its motors and damping act along axes {axes}, not of its marker")

@@ -1,4 +1,4 @@
-"""Bodies as MJCF writes them: what they weigh, and the geoms they are drawn as."""
+"""Writing bodies as MJCF: mass properties, and geoms for their shapes."""
 
 from collections import defaultdict
 
@@ -10,20 +10,20 @@ from kempe.formats.writing import ALONG_X, mass_properties, number, numbers, par
 from kempe.mechanism.bodies import Body, Box, Cylinder, Hub, Lump, PointMass, Rod, Solid, Sphere, Values
 from kempe.mechanism.solids import Ellipsoid
 
-LEAST = 1e-14  # kg, or kg m^2: MuJoCo takes no body that moves and has less than 1e-15
+LEAST = 1e-14  # kg, or kg m^2: MuJoCo refuses moving bodies with less than 1e-15
 ROUNDING = 1e-12
-SLENDER = 1 / 50  # radius beside length of what is drawn of a thin rod
-# What can be said of bodies, and of which it is.
-NO_MASS = f"no mass, which MuJoCo does not take of what moves: {LEAST:g} kg and kg m^2 are written"
-NO_MOMENT = f"no moment of inertia about some axis, which MuJoCo does not take: {LEAST:g} kg m^2 is written"
-NO_BODY = "a moment of inertia that is larger than the sum of the others: MuJoCo refuses the file, or takes the mean"
-NO_STUFF = "no mass and nothing on it but joints, which stand on the next body: its name is lost"
-NO_GEOM = "a plate, a mesh or something without size: no geom is written for it"
+SLENDER = 1 / 50  # radius per length of the geom drawn for a thin rod
+# Notes, each with the names of the bodies it is about.
+NO_MASS = f"no mass, which MuJoCo refuses for moving bodies: {LEAST:g} kg and kg m^2 are written"
+NO_MOMENT = f"no moment of inertia about some axis, which MuJoCo refuses: {LEAST:g} kg m^2 is written"
+NO_BODY = "a moment of inertia larger than the sum of the other two: MuJoCo refuses the file, or takes the mean"
+NO_STUFF = "no mass and only joints, which are written on the next body: its name is lost"
+NO_GEOM = "a plate, a mesh or a shape without size: no geom is written for it"
 Odd = defaultdict[str, list[str]]
 
 
 def place(pose: Pose) -> dict[str, str]:
-    """Position and axes, where they are not those of what it stands in."""
+    """Attributes for position and axes, where they differ from those of the parent."""
     said = {"pos": numbers(pose.position)} if pose.position.any() else {}
     if not np.array_equal(pose.rotation, np.eye(3)):
         said["xyaxes"] = numbers(pose.rotation[:, :2].T.ravel())
@@ -31,7 +31,7 @@ def place(pose: Pose) -> dict[str, str]:
 
 
 def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) -> dict[str, str]:
-    """An <inertial>, by principal moments; nothing for a body without mass that does not move."""
+    """Attributes of an <inertial>, with principal moments; empty for a massless body that does not move."""
     mass, com, tensor = mass_properties(body, values)
     mass, tensor = share * mass, share * tensor
     if not np.isfinite(tensor).all():
@@ -43,7 +43,7 @@ def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) ->
     else:
         moments, axes = np.linalg.eigh(tensor)
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-    none = (moments < LEAST) & (moments >= -ROUNDING * np.abs(moments).max())  # those below, no body has, but files do
+    none = (moments < LEAST) & (moments >= -ROUNDING * np.abs(moments).max())  # files may have negative ones
     if moves and mass < LEAST:
         odd[NO_MASS].append(body.name)
     elif moves and none.any():
@@ -55,13 +55,13 @@ def inertial(body: Body, values: Values, share: float, moves: bool, odd: Odd) ->
     if others < moments[largest] * (1 - ROUNDING):
         odd[NO_BODY].append(body.name)
     else:
-        moments[largest] = min(moments[largest], others)  # of plates, where rounding decides which is larger
+        moments[largest] = min(moments[largest], others)  # for plates, where rounding decides which is larger
     pose = Pose(axes, com)
     return {"pos": numbers(com), **place(pose), "mass": number(mass), "diaginertia": numbers(moments)}
 
 
 def geoms(body: Body, name: str, values: Values, odd: Odd) -> list[dict[str, str]]:
-    """What its solids look like; names are those of the solids, as far as they have any."""
+    """Geoms for its solids, with the names of the solids if they have any."""
     found = []
     for part in body.parts:
         type, size, inner = _shape(part.solid)
@@ -75,8 +75,8 @@ def geoms(body: Body, name: str, values: Values, odd: Odd) -> list[dict[str, str
 
 
 def _shape(solid: Solid) -> tuple[str, tuple[float, ...], Pose]:
-    """Type and half sizes of a geom, and where it is on the solid; a type without sizes where there is no such geom,
-    and none for what is not drawn anyway."""
+    """Type and half sizes of a geom, and its pose on the solid; no sizes if MJCF has no such geom, no type if the solid
+    is never drawn."""
     if isinstance(solid, Box):
         x, y, z = solid.size
         return "box", (x / 2, y / 2, z / 2), HERE

@@ -1,1 +1,1 @@
-"""SDFormat, the files of Gazebo, read into mechanisms: one module for each thing that is in them."""
+"""SDFormat: Gazebo's file format, read into mechanisms, with one module for each kind of element."""

@@ -1,4 +1,4 @@
-"""Couplings of SDFormat: gearboxes and joints that mimic others, as lines between coordinates of joints."""
+"""Couplings of SDFormat: gearboxes and mimic joints, as linear equations between joint coordinates."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ AXES: dict[str, tuple[str, ...]] = {
 
 
 def read_couplings(parts: Parts) -> None:
-    """Adds a coupling for every gearbox and <mimic> between joints of one coordinate, and notes on the others."""
+    """Adds a coupling for every gearbox and <mimic> between joints of one coordinate; notes the others."""
     for joint in parts.frames.joints:
         kind = joint.element.text("type")
         if kind == GEARBOX:
@@ -28,7 +28,7 @@ def read_couplings(parts: Parts) -> None:
 
 
 def _gearbox(parts: Parts, joint: Frame) -> None:
-    """theta_2 = -ratio theta_1: of the child about axis2, and of the parent about axis, seen from a third link."""
+    """theta_2 = -ratio theta_1, angles of child about axis2 and parent about axis, relative to a third link."""
     assert joint.home is not None  # no joint is the world
     ratio = number(joint.element.one("gearbox_ratio"), 1.0)
     named = joint.element.need("gearbox_reference_body")
@@ -38,14 +38,14 @@ def _gearbox(parts: Parts, joint: Frame) -> None:
     second = _turns(parts, third, child, world_axis(parts, joint, "axis2"))
     if first is None or second is None:
         lost = parent if first is None else child
-        joint.element.note(f"no hinge about its axis is between {third} and {lost}, and it is not used")
+        joint.element.note(f"there is no hinge about its axis between {third} and {lost}, so it is not used")
         return
     factors = {second[0]: second[1], first[0]: ratio * first[1]}
     coupled(joint.element, parts.mechanism, parts.joint_names[joint], factors)
 
 
 def _turns(parts: Parts, third: Frame, link: Frame, axis: np.ndarray) -> tuple[str, float] | None:
-    """The hinge whose angle is the turn of a link about an axis, seen from a third link, and the sign it has."""
+    """The hinge whose angle is the rotation of a link about an axis relative to a third link, and its sign."""
     for name, a, b, along in parts.hinges:
         if {a, b} == {third, link} and np.linalg.norm(np.cross(along, axis)) < 1e-6:
             return name, float(np.sign(along @ axis)) * (1.0 if a is third else -1.0)
@@ -65,7 +65,7 @@ def _mimic(parts: Parts, joint: Frame, tag: str, mimic: Element) -> None:
         raise mimic.error("the axis mimics itself; name another")
     ends = [parts.single.get(end) for end in ((joint, tag), (leader, other))]
     if None in ends:
-        mimic.note("couplings are between joints of one coordinate, and it is not used")
+        mimic.note("couplings take joints of one coordinate, so it is not used")
         return
     own, followed = (str(end) for end in ends)
     name = parts.names.new(mimic, f"{own} mimic", "coupling")

@@ -1,11 +1,11 @@
-"""Frames of SDFormat: links, joints, models and frames by their names, where each is, and the link it moves with.
+"""Frames of SDFormat: links, joints, models and frames by name, their poses, and the link each moves with.
 
     <frame name="tool" attached_to="wrist"><pose relative_to="wrist">0 0 0.1 0 0 0</pose></frame>
 
-A pose names the frame it is given in. If it does not, that is the model's, or for a joint its child, or for a frame the
-one it is attached to. Names are looked up in the model that an element stands in; `arm::wrist` is the wrist in the
-model `arm` there. Poses are as drawn, with all joints at zero. They lead from frame to frame in chains of any length,
-so that these are walked along, not down.
+A pose names the frame it is given in. By default that is the model's, for a joint its child, for a frame the one it is
+attached to. Names are looked up in the model that contains the element; `arm::wrist` is the wrist in its model `arm`.
+Poses are as drawn, with all joints at zero. Chains of frames can have any length, so they are followed by iteration,
+not recursion.
 """
 
 import math
@@ -20,17 +20,17 @@ from kempe.spatial import quaternions
 
 MOST = 5000  # frames
 NAMED = ("link", "joint", "frame", "model")
-ONE_LIST = (1, 7)  # since this version, links and joints of a model share one list of names
+ONE_LIST = (1, 7)  # since this version, names are unique among links and joints of a model
 OWN = "__model__"
 
 
 @dataclass(eq=False)
 class Frame:
-    """A frame with a name.
+    """A named frame.
 
-    kind: world, model, link, joint or frame. name: seen from the top, `arm::wrist`. home: the model it stands in, or
-    the world. pose: the element that places it. inside: names known in a model. placement: the frame in a model that
-    its pose is the pose of, instead of its own.
+    kind: world, model, link, joint or frame. name: the full name, `arm::wrist`. home: the model that contains it, or
+    the world. pose: its <pose> element. inside: names known in a model. placement: the frame in a model to which its
+    pose applies, instead of its own.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Frame:
 
 
 class Frames:
-    """All frames of a file, and of those it includes."""
+    """All frames of a file and of the files it includes."""
 
     def __init__(self, top: Element):
         known_version(top)
@@ -69,10 +69,10 @@ class Frames:
             for model in models:
                 self._model(model, model, self.world, f"{model.text('name')}::" if len(models) > 1 else "", False)
 
-    # ---- who is there ----------------------------------------------------------------------------------
+    # ---- names -----------------------------------------------------------------------------------------
 
     def _fill(self, element: Element, home: Frame, prefix: str, static: bool) -> None:
-        """What a model or the world holds."""
+        """Adds the contents of a model or the world."""
         for child in element.all(*NAMED, "include"):
             if child.tag == "include":
                 self._include(child, home, prefix, static)
@@ -95,7 +95,7 @@ class Frames:
         known_version(top)
         models = list(top.all("model"))
         if len(models) > 1:
-            raise models[1].error("an included file holds one model")
+            raise models[1].error("an included file may have only one model")
         for model in models:
             given = include.one("name")
             name = (given.content if given is not None else "") or model.text("name")
@@ -103,7 +103,7 @@ class Frames:
             self._model(model, include, home, within, static, name)
 
     def _model(self, model: Element, over: Element, home: Frame, prefix: str, static: bool, name: str = "") -> None:
-        """A model; over: the <include> that may say otherwise about it, or itself."""
+        """Adds a model; over: the <include> that may override its settings, or itself."""
         own = model.text("name")
         said = over.one("static") or model.one("static")
         placed = over.one("placement_frame")
@@ -111,7 +111,7 @@ class Frames:
         frame.static = static or (said is not None and said.content_flag())
         frame.placement = model.text("placement_frame", "") if placed is None else placed.content
         if over.tag == "include" and over.flag("merge"):
-            # What is in it belongs to the model around it, and only poses keep to its own frame.
+            # Its contents belong to the enclosing model; only poses stay relative to its own frame.
             frame.inside = home.inside
             self._counted(model)
         else:
@@ -122,24 +122,24 @@ class Frames:
     def _add(self, frame: Frame, name: str, home: Frame) -> None:
         self._counted(frame.element)
         if name in (OWN, "world", ""):
-            raise frame.element.error(f"a {frame.kind} cannot be called {name!r}; give it another name")
+            raise frame.element.error(f"a {frame.kind} cannot be named {name!r}; give it another name")
         there = home.inside.get(name)
         if there is None:
             home.inside[name] = frame
             return
         if there.kind == frame.kind or version_of(frame.element) >= ONE_LIST:
-            words = f"the name is that of a {there.kind} in line {there.element.line}; give each its own"
+            words = f"a {there.kind} in line {there.element.line} has the same name; give each its own"
             raise frame.element.error(words)
-        if frame.kind == "link":  # before, a name at an end of a joint was that of a link
+        if frame.kind == "link":  # before, the ends of joints named links
             home.inside[name] = frame
 
     def _counted(self, element: Element) -> None:
         self._count += 1
         if self._count > MOST:
-            raise element.error(f"there are more than {MOST} links, joints, frames and models; no more are taken")
+            raise element.error(f"there are more than {MOST} links, joints, frames and models, which is the limit")
 
     def find(self, asking: Element, home: Frame, name: str) -> Frame:
-        """The frame of a name, looked up in a model."""
+        """The frame with this name, looked up in a model."""
         if name in ("", OWN):
             return home
         if name == "world":
@@ -157,10 +157,10 @@ class Frames:
             inside = model.inside
         return inside[rest]
 
-    # ---- where they are --------------------------------------------------------------------------------
+    # ---- poses -----------------------------------------------------------------------------------------
 
     def pose(self, frame: Frame) -> Pose:
-        """Of a frame seen from the world."""
+        """The pose of a frame in the world."""
         way: dict[Frame, None] = {}
         while frame not in self._poses:
             if frame in way:
@@ -173,7 +173,7 @@ class Frames:
         return found
 
     def seen_from(self, link: Frame, frame: Frame) -> Pose:
-        """A frame seen from a link; without rounding where it is given there."""
+        """The pose of a frame relative to a link; exact if it is given there."""
         if frame is link:
             return HERE
         if frame.home is not None and self._base(frame) is link:
@@ -181,7 +181,7 @@ class Frames:
         return self.pose(link).inverse().then(self.pose(frame))
 
     def on_link(self, link: Frame, pose: Element | None) -> Pose:
-        """Of something on a link, which may be given in another frame."""
+        """The pose relative to a link of something on it, which may be given in another frame."""
         name = _given_in(pose)
         if pose is None or not name:
             return read_pose(pose)
@@ -189,7 +189,7 @@ class Frames:
         return self.seen_from(link, self.find(pose, link.home, name)).then(read_pose(pose))
 
     def _base(self, frame: Frame) -> Frame:
-        """The frame in which the pose of one is given."""
+        """The frame in which the pose of a frame is given."""
         assert frame.home is not None  # the world has a pose already
         name = _given_in(frame.pose)
         asking = frame.element if frame.pose is None else frame.pose
@@ -201,7 +201,7 @@ class Frames:
         return self.find(asking, frame.home, name)
 
     def _own(self, frame: Frame) -> Pose:
-        """Of a frame seen from the one its pose is given in."""
+        """The pose of a frame relative to the one it is given in."""
         pose = read_pose(frame.pose)
         if not frame.placement:
             return pose
@@ -211,7 +211,9 @@ class Frames:
             if placed in way:
                 raise self._circle(placed, way)
             if placed is self.world:
-                raise frame.element.error(f"its placement frame {frame.placement!r} is given in the world, not in it")
+                raise frame.element.error(
+                    f"its placement frame {frame.placement!r} is given relative to the world, not the model"
+                )
             way[placed] = None
             found = self._own(placed).then(found)
             placed = self._base(placed)
@@ -222,23 +224,23 @@ class Frames:
         names = [str(step) for step in way]
         names = names[names.index(str(frame)) :]
         shown = [*names[:6], *(["..."] if len(names) > 6 else []), str(frame)]
-        return frame.element.error(f"its pose is given in frames that go in a circle: {', '.join(shown)}")
+        return frame.element.error(f"its pose is given by frames that form a cycle: {', '.join(shown)}")
 
-    # ---- what they move with ---------------------------------------------------------------------------
+    # ---- carriers --------------------------------------------------------------------------------------
 
     def carrier(self, frame: Frame) -> Frame:
-        """The link that a frame moves with, or the world."""
+        """The link (or the world) that a frame moves with."""
         way: dict[Frame, None] = {}
         while frame not in self._carriers:
             if frame in way:
-                raise frame.element.error("it is attached to frames that go in a circle, and to no link")
+                raise frame.element.error("it is attached to frames that form a cycle, and to no link")
             way[frame] = None
             frame = self._attached(frame)
         self._carriers |= dict.fromkeys(way, self._carriers[frame])
         return self._carriers[frame]
 
     def _attached(self, frame: Frame) -> Frame:
-        """The frame that one moves with; a model moves with its canonical link, its first unless it names one."""
+        """The frame that a frame moves with; a model moves with its canonical link, by default its first."""
         assert frame.home is not None  # the world has a carrier already
         if frame.kind == "joint":
             child = frame.element.need("child")
@@ -255,16 +257,16 @@ class Frames:
             for inner in own:
                 if inner.kind == kind:
                     return inner
-        raise frame.element.error("it has no link that could be joined to anything; give it one")
+        raise frame.element.error("it has no link to join to anything; add one")
 
 
 def _given_in(pose: Element | None) -> str:
-    """The frame that a pose names, by the attribute of today or by that of versions 1.5 and 1.6."""
+    """The frame that a pose names, by `relative_to` or, in versions 1.5 and 1.6, by `frame`."""
     return "" if pose is None else pose.text("relative_to", "") or pose.text("frame", "")
 
 
 def read_pose(pose: Element | None) -> Pose:
-    """Of a <pose>: a position [m] with roll, pitch and yaw about fixed axes, or with a quaternion x y z w."""
+    """The pose of a <pose> element: a position [m], with roll, pitch and yaw about fixed axes or a quaternion."""
     if pose is None or not pose.content:
         return HERE
     form = pose.text("rotation_format", "euler_rpy")
@@ -273,7 +275,7 @@ def read_pose(pose: Element | None) -> Pose:
         *place, roll, pitch, yaw = pose.content_numbers(6)
         return Pose(rotation_of(roll * unit, pitch * unit, yaw * unit), np.array(place))
     if form != "quat_xyzw":
-        raise pose.error(f"the rotation format is euler_rpy or quat_xyzw, not {form[:60]!r}")
+        raise pose.error(f"the rotation format must be euler_rpy or quat_xyzw, not {form[:60]!r}")
     *place, x, y, z, w = pose.content_numbers(7)
     turn = np.array([w, x, y, z])
     if not np.linalg.norm(turn) > 1e-9:

@@ -1,6 +1,6 @@
-"""Models that are included by their address, read and hung below their <include>, in bounded time and memory.
+"""Includes: reads included SDFormat models and attaches them below their <include>, in bounded time and memory.
 
-A file may be included many times, as wheels are, but not by itself.
+A file may be included many times (as wheels are), but not by itself.
 """
 
 import os
@@ -11,18 +11,18 @@ from kempe.errors import FileError
 from kempe.formats.sdf.versions import version
 from kempe.formats.xml import Element, read_xml
 
-FOLDERS = ("SDF_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")  # where others look for models, by their variables
+FOLDERS = ("SDF_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")  # environment variables with model folders
 SCOPES = ("sdf", "world", "model")
-NAMED = ("model", "package")  # addresses that begin with the name of a folder
+NAMED = ("model", "package")  # URI schemes that begin with the name of a folder
 
 
 def put_in_included(top: Element) -> None:
-    """The <sdf> of every included file becomes a child of its <include>."""
+    """Makes the <sdf> of every included file a child of its <include>."""
     _put_in(top, (real(top.file),))
 
 
 def _put_in(element: Element, open_files: tuple[Path, ...]) -> None:
-    """Files included in an element, and in those; open_files: which include each other down to here."""
+    """Does so for one element, recursively; open_files: the chain of files including each other down to here."""
     waiting = [element]
     while waiting:
         scope = waiting.pop()
@@ -37,8 +37,8 @@ def _include(include: Element, open_files: tuple[Path, ...]) -> None:
     if path is None:
         assert include.parent is not None
         if include.parent.tag != "world":
-            raise include.error(f"there is no {address!r}; put it beside the file, or its folder in {FOLDERS[0]}")
-        include.note(f"there is no {address!r}, and the world is read without it")
+            raise include.error(f"there is no {address!r}; put it next to the file, or its folder in {FOLDERS[0]}")
+        include.note(f"there is no {address!r}; the world is read without it")
         include.take_all()
         return
     known = real(path)
@@ -53,12 +53,12 @@ def _include(include: Element, open_files: tuple[Path, ...]) -> None:
 
 
 def _found(include: Element, address: str) -> Path | None:
-    """The file of an address: a path seen from the file that includes it, or a folder's name in one of many places."""
+    """The file at an address: a path relative to the including file, or a folder searched for in several places."""
     scheme, mark, rest = address.partition("://")
     if not mark:
         scheme, rest = "", address
     if scheme not in ("", "file", *NAMED):
-        raise include.error(f"{address!r} is not on this machine; save it here, and give its path")
+        raise include.error(f"{address!r} is not a local file; save it, and give its path")
     places = [include.file.parent]
     package = rest.partition("/")[0] if scheme in NAMED else ""
     package = "" if package in (".", "..") else package
@@ -75,13 +75,13 @@ def _found(include: Element, address: str) -> Path | None:
 
 
 def _model_in(folder: Path) -> Path:
-    """The file of a model's folder that its model.config names, of the latest version there is."""
+    """The file in a model folder that model.config names, for the latest version."""
     config = folder / "model.config"
     if not os.path.isfile(config):
         return folder / "model.sdf"
     named = [(version(entry), entry.content) for entry in read_xml(config).all("sdf")]
     if not named:
-        raise FileError(f"{config}: it names no <sdf> file; give it one")
+        raise FileError(f"{config}: it names no <sdf> file; add one")
     return folder / max(named)[1]
 
 

@@ -1,7 +1,7 @@
-"""Joints of SDFormat, each a joint of the mechanism whether it closes a loop or not.
+"""Joints of SDFormat: each becomes a joint of the mechanism, whether or not it closes a loop.
 
-Links are given where they are drawn, so every joint stands at zero there, and every loop is closed. A joint is actuated
-if it has an effort limit other than zero, where one below zero means that there is none, and mimics no other.
+Links are given in the drawn pose, so every joint is at zero there and every loop is closed. A joint is actuated if it
+has a nonzero effort limit (a negative one means unlimited) and does not mimic another joint.
 """
 
 import math
@@ -30,17 +30,17 @@ KINDS = {
     "fixed": "fixed",
 }
 GEARBOX = "gearbox"
-AXES_OF_MODELS = (1, 4)  # up to this version, axes are in the model's frame
+AXES_OF_MODELS = (1, 4)  # up to this version, axes are in the model frame
 BALL = "drake:ball_constraint"
-Z = (0.0, 0.0, 1.0)  # the axis of a joint that names none
+Z = (0.0, 0.0, 1.0)  # the default axis of a joint
 
 
 @dataclass(eq=False)
 class Parts:
-    """What has been read: bodies, and names of joints, by their frames in the file.
+    """The parts read so far: bodies and joint names by their frames in the file.
 
-    single: the joint that has one coordinate for an axis of a joint in the file. hinges: name, both links, and axis
-    in the world as drawn.
+    single: the one-coordinate joint for an axis of a joint in the file. hinges: name, both links, and axis in the
+    world, in the drawn pose.
     """
 
     frames: Frames
@@ -53,11 +53,11 @@ class Parts:
     joined: list[tuple[Frame, Frame]] = field(default_factory=list)
 
     def ends(self, joint: Frame) -> tuple[Frame, Frame]:
-        """The links that a joint is between."""
+        """The two links of a joint."""
         assert joint.home is not None  # no joint is the world
         parent, child = (joint.element.need(tag) for tag in ("parent", "child"))
         if child.content == "world":
-            raise child.error("the world is nobody's child; make it the parent")
+            raise child.error("the world cannot be a child; make it the parent")
         first, second = (self.frames.carrier(self.frames.find(x, joint.home, x.content)) for x in (parent, child))
         if first is second:
             raise joint.element.error(f"it joins {first} to itself; name two links")
@@ -69,7 +69,7 @@ class Parts:
 
 
 def read_joints(parts: Parts) -> None:
-    """Adds every joint between bodies, and Drake's balls, to a mechanism that has all its bodies."""
+    """Adds every joint between bodies, and Drake's ball constraints, to a mechanism that has all its bodies."""
     for joint in parts.frames.joints:
         kind = joint.element.text("type")
         if kind not in (*KINDS, GEARBOX):
@@ -79,7 +79,7 @@ def read_joints(parts: Parts) -> None:
             continue
         if _still(a) and _still(b):
             joint.element.take_all()
-            joint.element.note("it joins what does not move, a static model or the world, and is left out")
+            joint.element.note("both its links are static or the world, so it is left out")
             continue
         parts.joined.append((a, b))
         _joint(parts, joint, kind, a, b)
@@ -108,7 +108,7 @@ def _joint(parts: Parts, joint: Frame, kind: str, a: Frame, b: Frame) -> None:
 
 
 def _two_axes(parts: Parts, joint: Frame, markers: tuple[Marker, Marker], first: np.ndarray, one: dict) -> None:
-    """A universal joint; if its axes are not across each other, two hinges with a body without mass between them."""
+    """Adds a universal joint or, if its axes are not perpendicular, two hinges with a massless body between them."""
     name = parts.joint_names[joint]
     second, two = _axis(parts, joint, "axis2", "revolute")
     if not np.linalg.norm(np.cross(first, second)) > 1e-6:
@@ -126,13 +126,13 @@ def _two_axes(parts: Parts, joint: Frame, markers: tuple[Marker, Marker], first:
 
 
 def world_axis(parts: Parts, joint: Frame, tag: str) -> np.ndarray:
-    """The direction of a joint's axis in the world, as drawn; length 1."""
+    """The unit direction of a joint's axis in the world, in the drawn pose."""
     frame, along = _direction(parts.frames, joint, tag)
     return parts.frames.pose(frame).rotation @ along
 
 
 def _direction(frames: Frames, joint: Frame, tag: str) -> tuple[Frame, np.ndarray]:
-    """The frame that a joint's axis is given in, its own or another that it names, and the direction; length 1."""
+    """The frame in which a joint's axis is given (its own or one that it names), and the unit direction."""
     assert joint.home is not None  # no joint is the world
     axis = joint.element.one(tag)
     xyz = None if axis is None else axis.one("xyz")
@@ -152,7 +152,7 @@ def _direction(frames: Frames, joint: Frame, tag: str) -> tuple[Frame, np.ndarra
 
 
 def _axis(parts: Parts, joint: Frame, tag: str, kind: str) -> tuple[np.ndarray, dict[str, Any]]:
-    """Direction in the joint's own frame, and all that acts along it."""
+    """The direction in the joint's own frame, and the joint options for that axis."""
     frame, along = _direction(parts.frames, joint, tag)
     if frame is not joint:
         along = parts.frames.pose(joint).rotation.T @ parts.frames.pose(frame).rotation @ along
@@ -169,32 +169,32 @@ def _axis(parts: Parts, joint: Frame, tag: str, kind: str) -> tuple[np.ndarray, 
 
 
 def _limits(limit: Element) -> tuple[float | None, float | None] | None:
-    """Low and high, where there are any."""
+    """(low, high), or None."""
     low, high = (
         number(limit.one(side), bound, unbounded=True) for side, bound in (("lower", -math.inf), ("upper", math.inf))
     )
     if low > high:
         raise limit.error(f"the lower limit {low:g} is above the upper limit {high:g}")
     if low > 0 or high < 0:
-        limit.note("where the links are drawn the joint stands at 0, which is not between its limits")
+        limit.note("in the drawn pose the joint is at 0, which is not between its limits")
     low, high = (None if abs(x) >= LIMITLESS else x for x in (low, high))
     return None if low is None and high is None else (low, high)
 
 
 def _pitch(joint: Element) -> float:
-    """Metres per radian, to the right; the older <thread_pitch> is in radians per metre, to the left."""
+    """Metres per radian, right-handed; the older <thread_pitch> is in radians per metre, left-handed."""
     turn, old = joint.one("screw_thread_pitch"), joint.one("thread_pitch")
     if turn is None and old is None:
-        joint.note("it has no <screw_thread_pitch>: 1 m for each turn, as SDFormat has it")
+        joint.note("it has no <screw_thread_pitch>: 1 m per turn, the default of SDFormat")
     if turn is not None or old is None:
         return number(turn, 1.0) / (2 * math.pi)
     if not abs(number(old, 1.0)) > 1e-9:
-        raise old.error("a <thread_pitch> is so many radians for each metre, and cannot be zero; give another")
+        raise old.error("a <thread_pitch> is in radians per metre and cannot be zero; give another")
     return -1 / number(old, 1.0)
 
 
 def _ball(parts: Parts, model: Frame, ball: Element) -> None:
-    """Drake's: two points that coincide, where the links are drawn or elsewhere."""
+    """Drake's ball constraint: two points that coincide, in the drawn pose or not."""
     ends = []
     for body, point in (("A", "AP"), ("B", "BQ")):
         named = ball.need(f"{BALL}_body_{body}")

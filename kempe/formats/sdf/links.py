@@ -1,4 +1,4 @@
-"""Links of SDFormat: their mass and inertia, and the shapes they are drawn as."""
+"""Links of SDFormat: their mass properties and the shapes for drawing."""
 
 from kempe.formats.lumps import lump
 from kempe.formats.poses import Pose
@@ -10,7 +10,7 @@ ROUND = ("cylinder", "capsule")
 
 
 def read_link(frames: Frames, link: Frame, body: Body) -> None:
-    """What a link weighs and looks like; a static one weighs nothing, since nothing moves it."""
+    """Adds mass and shapes of a link to its body; a static link gets no mass, since it never moves."""
     if not link.static:
         body.parts.append(_part(link.element))
         pulled = link.element.one("gravity")
@@ -25,29 +25,29 @@ def read_link(frames: Frames, link: Frame, body: Body) -> None:
 
 
 def _part(link: Element) -> Part:
-    """Mass, centre of mass, and the tensor about it; 1 kg and 1 kg m^2 where nothing is said, as SDFormat has it."""
+    """The mass properties; the defaults of SDFormat are 1 kg and 1 kg m^2."""
     inertial = link.one("inertial")
     if inertial is None:
-        link.note("it has no <inertial>: 1 kg and moments of 1 kg m^2, as SDFormat has it")
+        link.note("it has no <inertial>: 1 kg and moments of 1 kg m^2, the defaults of SDFormat")
         return lump(link, read_pose(None), 1.0, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     if inertial.flag("auto"):
-        raise inertial.error("its inertia is left to be worked out from shapes; give a mass and an <inertia>")
+        raise inertial.error("automatic inertia from shapes is not supported; give a mass and an <inertia>")
     mass, inertia = inertial.one("mass"), inertial.one("inertia")
     given = {n: None if inertia is None else inertia.one(f"i{n}") for n in TENSOR}
     missing = [*(["mass"] if mass is None else []), *(f"i{n}" for n in ("xx", "yy", "zz") if given[n] is None)]
     if missing:
-        inertial.note(f"{', '.join(missing)} not given: 1, as SDFormat has it")
+        inertial.note(f"{', '.join(missing)} not given: 1, the default of SDFormat")
     entries = [number(given[n], 1.0 if n in ("xx", "yy", "zz") else 0.0) for n in TENSOR]
     return lump(inertial, read_pose(inertial.one("pose")), number(mass, 1.0), entries)
 
 
 def number(element: Element | None, otherwise: float, unbounded: bool = False) -> float:
-    """The one number between an element's tags, or another where there is no such element."""
+    """The number in an element's text, or `otherwise` if there is no such element."""
     return otherwise if element is None else element.content_numbers(1, unbounded)[0]
 
 
 def _shape(frames: Frames, link: Frame, drawn: Element) -> tuple[Solid, Pose] | None:
-    """The primitive of a <visual> or <collision> as a solid without mass; a capsule without its round ends."""
+    """The primitive of a <visual> or <collision> as a massless solid; a capsule becomes a cylinder."""
     drawn.text("name", "")
     pose = frames.on_link(link, drawn.one("pose"))
     geometry = drawn.need("geometry")

@@ -1,4 +1,4 @@
-"""SDFormat read into mechanisms: links where they are drawn, and every joint between them.
+"""Reading SDFormat: links in their drawn poses, and every joint between them.
 
     <sdf version="1.9">
       <model name="arm">
@@ -7,8 +7,8 @@
       </model>
     </sdf>
 
-An SDFormat file is a graph: a loop is a joint more, and which of them are cut is left to the topology. Static models
-are welded to the ground. Links that no joint leads to from the ground float, unless that is not wanted.
+An SDFormat file is a graph: a loop is just one more joint, and the topology decides which joints to cut. Static models
+are welded to the ground. Links not connected to the ground by joints float by default.
 """
 
 from kempe.formats.poses import HERE
@@ -21,11 +21,11 @@ from kempe.formats.sdf.links import read_link
 from kempe.formats.xml import Element, unused_kinds
 from kempe.mechanism.mechanism import Mechanism
 
-GRAVITY = (0.0, 0.0, -9.8)  # m/s^2, of a world that names none
+GRAVITY = (0.0, 0.0, -9.8)  # m/s^2, of a world that gives none
 
 
 def read(top: Element, floating: bool | None = None) -> Mechanism:
-    """The mechanism of an <sdf>; floating: False to weld to the ground what no joint leads to."""
+    """Reads a mechanism from an <sdf>; floating: False welds unconnected links to the ground."""
     if top.tag != "sdf":
         raise top.error(f"an SDFormat file is an <sdf>, not a <{top.tag}>")
     put_in_included(top)
@@ -33,7 +33,7 @@ def read(top: Element, floating: bool | None = None) -> Mechanism:
     if not frames.links:
         raise top.error("there are no links; give a <model> with at least one")
     parts = Parts(frames, _mechanism(top, frames), Names())
-    for joint in frames.joints:  # first, since they are asked for by name more often than links
+    for joint in frames.joints:  # before links, so that joints keep their names more often
         gear = joint.element.text("type", "") == GEARBOX
         parts.joint_names[joint] = parts.names.new(joint.element, joint.name, "coupling" if gear else "joint")
     _bodies(parts)
@@ -46,7 +46,7 @@ def read(top: Element, floating: bool | None = None) -> Mechanism:
 
 
 def _mechanism(top: Element, frames: Frames) -> Mechanism:
-    """With the name of the world or the first model, and gravity, which <physics> had up to version 1.5."""
+    """Named after the world or the first model; gravity was in <physics> up to version 1.5."""
     world = top.one("world")
     if world is None:
         return Mechanism(frames.models[0].element.text("name"))
@@ -56,7 +56,7 @@ def _mechanism(top: Element, frames: Frames) -> Mechanism:
 
 
 def _bodies(parts: Parts) -> None:
-    """Bodies for links, with markers for the frames that move with them."""
+    """Adds a body for each link, with markers for the frames that move with it."""
     parts.bodies[parts.frames.world] = parts.mechanism.ground
     for link in parts.frames.links:
         body = parts.mechanism.solid(parts.names.new(link.element, link.name, "link"))
@@ -70,7 +70,7 @@ def _bodies(parts: Parts) -> None:
 
 
 def _roots(parts: Parts, floating: bool) -> None:
-    """A joint to the ground for the first link of each group that has none; best one that is no joint's child."""
+    """Joins each unconnected group to the ground, preferably by a link that is not the child of a joint."""
     groups = _groups(parts)
     children = {b for _, b in parts.joined}
     for group in groups:
@@ -80,7 +80,7 @@ def _roots(parts: Parts, floating: bool) -> None:
 
 
 def _groups(parts: Parts) -> list[list[Frame]]:
-    """Links that joints lead to from each other, but not from the ground."""
+    """Groups of links connected by joints with each other, but not with the ground."""
     beside: dict[Frame, list[Frame]] = {}
     for a, b in parts.joined:
         beside.setdefault(a, []).append(b)
@@ -108,13 +108,13 @@ def _reached(start: list[Frame], beside: dict[Frame, list[Frame]]) -> list[Frame
 
 
 def _hold(parts: Parts, link: Frame, kind: str, name: str) -> None:
-    """A joint to the ground, at zero where the link is drawn."""
+    """Adds a joint to the ground, at zero in the drawn pose."""
     ends = parts.marker(parts.frames.world, parts.frames.pose(link)), parts.marker(link, HERE)
     parts.mechanism.joint(kind, parts.names.new(link.element, name, "joint"), *ends)
 
 
 def _actuation(top: Element, parts: Parts) -> None:
     if any(any(joint.actuated) for joint in parts.mechanism.joints):
-        top.note("effort of limits says which joints are actuated; efforts are not bounded by it")
+        top.note("the effort of limits marks the actuated joints; it does not limit their efforts")
     elif parts.single:
-        top.note("no joint is actuated, since none has a limit with an <effort>, and that says which are")
+        top.note("no joint is actuated, since no limit has an <effort>, which marks actuated joints")

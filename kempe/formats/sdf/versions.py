@@ -1,4 +1,4 @@
-"""Versions of SDFormat, which say how some of its words are meant."""
+"""Versions of SDFormat: the meaning of some elements depends on them."""
 
 import re
 
@@ -8,25 +8,27 @@ FIRST, LAST = (1, 4), (1, 12)
 
 
 def version(sdf: Element) -> tuple[int, int]:
-    """Of an <sdf version="1.9">."""
+    """The version of an <sdf version="1.9">."""
     given = sdf.text("version")
     if not re.fullmatch(r"\d{1,3}\.\d{1,3}", given, re.ASCII):
-        raise sdf.error(f"the version is two numbers, such as 1.9, not {given[:60]!r}")
+        raise sdf.error(f"give the version as two numbers, such as 1.9, not {given[:60]!r}")
     major, minor = given.split(".")
     return int(major), int(minor)
 
 
 def known_version(sdf: Element) -> None:
-    """Complains about versions that have other elements, and notes those that are newer than this reader."""
+    """Raises if the version is too old, and notes one that is newer than this reader."""
     found = version(sdf)
     if found < FIRST:
-        raise sdf.error(f"version {sdf.text('version')} is too old; write it anew, as by gz sdf -p {sdf.file.name}")
+        raise sdf.error(
+            f"version {sdf.text('version')} is too old; convert the file, for example by gz sdf -p {sdf.file.name}"
+        )
     if found > LAST:
-        sdf.note(f"version {sdf.text('version')} is newer than {LAST[0]}.{LAST[1]}, the last that is known here")
+        sdf.note(f"version {sdf.text('version')} is newer than {LAST[0]}.{LAST[1]}, the latest supported")
 
 
 def version_of(element: Element) -> tuple[int, int]:
-    """Of the file that an element is from."""
+    """The version of the file that an element is from."""
     while element.tag != "sdf" or (element.parent is not None and element.parent.tag != "include"):
         assert element.parent is not None  # every file is an <sdf>
         element = element.parent

@@ -1,4 +1,4 @@
-"""The figures of paper 1, drawn."""
+"""Figures of paper 1."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def _draw(axes: "Axes", t: np.ndarray, curves: Curves, unit: str) -> None:
 
 
 def motion(t: np.ndarray, parts: Mapping[str, Sequence[Curves]]) -> "Figure":
-    """Figures 5 and 10: angles, rates and accelerations below each other, a column for each part."""
+    """Figures 5 and 10: angles, rates and accelerations stacked, one column for each part."""
     figure, axes = _over_time(3, len(parts), (4.5 + 4 * (len(parts) - 1) + 3 * (len(parts) == 1), 8))
     for column, (name, kinds) in zip(axes.T, parts.items(), strict=True):
         for k, (each, curves, unit) in enumerate(zip(column, kinds, UNITS, strict=True)):
@@ -51,7 +51,7 @@ def torques(t: np.ndarray, curves: Curves) -> "Figure":
 
 
 def free(t: np.ndarray, curves: Curves, end: float | None = None) -> "Figure":
-    """Figures 7 and 12; what comes after `end` is drawn in dashes."""
+    """Figures 7 and 12; dashed after `end`."""
     figure, axes = _over_time(1, 1, (7.5, 3.4))
     end = float(t[-1]) if end is None else end
     before, after = t <= end, t >= end
@@ -65,7 +65,7 @@ def free(t: np.ndarray, curves: Curves, end: float | None = None) -> "Figure":
 
 
 def forced(panels: Mapping[str, tuple[Curve, Mapping[str, Curve]]], left: Mapping[str, float]) -> "Figure":
-    """Figures 8 and 13: for each motor the desired angle and simulated ones; a line where the paper's run left."""
+    """Figures 8 and 13: desired and simulated angles for each motor; a line where the paper's run left."""
     figure, axes = _over_time(1, len(panels), (7.5 + 2 * (len(panels) > 1), 4.2))
     for each, (name, (desired, found)) in zip(axes[0], panels.items(), strict=True):
         for (label, curve), color in zip(found.items(), COLORS, strict=False):
@@ -80,7 +80,7 @@ def forced(panels: Mapping[str, tuple[Curve, Mapping[str, Curve]]], left: Mappin
 
 
 def eigenvalues(t: np.ndarray, found: Curves) -> "Figure":
-    """Real and imaginary parts over time, a column for each mechanism."""
+    """Real and imaginary parts over time, one column for each mechanism."""
     figure, axes = _over_time(2, len(found), (9.5, 5.6))
     for column, (name, values) in zip(axes.T, found.items(), strict=True):
         for part, each, unit in zip((np.real(values), np.imag(values)), column, ("real", "imaginary"), strict=True):
@@ -91,7 +91,7 @@ def eigenvalues(t: np.ndarray, found: Curves) -> "Figure":
 
 
 def growth(t: np.ndarray, found: Mapping[str, tuple[np.ndarray, np.ndarray]], size: float) -> "Figure":
-    """By mechanism, the largest error of a run and that of dx/dt = A(t) x."""
+    """The largest error of a run and of dx/dt = A(t) x, by mechanism."""
     figure, axes = _over_time(1, len(found), (9.5, 4.0))
     for each, (name, (run, linear)) in zip(axes[0], found.items(), strict=True):
         each.semilogy(t, np.maximum(run, LEAST), color=ORANGE, label=f"run, started {size:g} rad off")
@@ -103,7 +103,7 @@ def growth(t: np.ndarray, found: Mapping[str, tuple[np.ndarray, np.ndarray]], si
 
 
 def feedback(t: np.ndarray, found: Mapping[str, Curves], formula: np.ndarray) -> "Figure":
-    """Largest errors by mechanism and run; formula: how an error should die out."""
+    """Largest errors by mechanism and run; formula: the expected decay."""
     figure, axes = _over_time(1, len(found), (9.5, 4.2))
     for each, (name, curves) in zip(axes[0], found.items(), strict=True):
         for (label, values), color in zip(curves.items(), COLORS, strict=False):

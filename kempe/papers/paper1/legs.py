@@ -1,9 +1,8 @@
-"""How the cost of `denoc` grows with the bodies of a leg and with the legs, by counted operations (paper 1, section V).
+"""Growth of `denoc`: counted operations over the bodies per leg and the number of legs (paper 1, section V).
 
-The legs are alike: a universal joint on the ground, an actuated slider, a ball on the platform, bodies of general
-shape. A leg has at most six passive freedoms that are independent, so more bodies than joints allow are welded on.
-Six freedoms are the most that a platform has: with more legs than six the counts are those of a program that no
-mechanism would need.
+All legs are identical: a universal joint on the ground, an actuated slider, a ball on the platform, bodies of general
+shape. A leg has at most six independent passive freedoms, so extra bodies are welded on. A platform has at most six
+freedoms, so the counts for more than six legs are of programs that no mechanism needs.
 """
 
 import numpy as np
@@ -19,7 +18,7 @@ from kempe.spatial.vectors import from_sx, to_sx
 
 
 def platform_on_legs(legs: int, bodies: int) -> Mechanism:
-    """A platform on so many legs of so many bodies, two at least, with no special angles or lengths."""
+    """A platform on `legs` legs of `bodies` bodies each (at least two), with no special angles or lengths."""
     rng = np.random.default_rng(0)
     m = Mechanism(f"{legs} legs of {bodies}")
     platform = m.body("platform", 2.0, rng.normal(size=3) * 0.1, (0.3, 0.4, 0.5))
@@ -46,7 +45,7 @@ def platform_on_legs(legs: int, bodies: int) -> Mechanism:
 
 
 def operations(what: str, legs: int, bodies: int) -> int:
-    """Of inverse or forward dynamics."""
+    """Operations of inverse or forward dynamics."""
     equations = Equations(platform_on_legs(legs, bodies).topology(), (), Denoc())
     tree, sizes = equations.constant_tree, equations.sizes
     algorithm = {"inverse": denoc.inverse, "forward": denoc.forward}[what]

@@ -11,19 +11,19 @@ from kempe.papers.report import Report
 from kempe.results.trajectory import Trajectory
 
 TITLE = "Paper 1: the four-bar and the five-bar of Saha and Schiehlen (2001)"
-FREE = 6.0  # s; the paper does not say how long Figure 7 is
+FREE = 6.0  # s; the paper does not give the duration of Figure 7
 SINGULAR = 1.4  # s, "about", section VI.B, item 5
 FREE_STARTS = {"A": 1.5708, "left": 1.4, "right": 1.22}  # rad, items 5 of sections VI.A and VI.B
 
 
 def study(report: Report, say: Callable[[str], None]) -> None:
-    """Runs everything and reports it; `say` hears what is being done."""
+    """Runs the study and fills the report; `say` reports progress."""
     report.say(
         "S. K. Saha and W. O. Schiehlen, Recursive kinematics and dynamics for closed loop multibody systems, section "
-        "VI. The text has no figures and no table: what it says in words stands beside each of ours. Gravity is along "
+        "VI. The text has no figures and no tables: its statements are quoted with each of ours. Gravity is along "
         "-y (link 1 of the four-bar is 'vertical' at 90 degrees), links are slender rods; of the four-bar the open "
-        "linkage is taken, of the five-bar the knee down. 'T = 20 sec; t = .02 sec' of eqs. 36 and 39 is read as a "
-        f"duration and a step. Runs are by formulation {runs.FORMULATION!r}, which goes on where the actuated angles "
+        "assembly is taken, of the five-bar the knee down. 'T = 20 sec; t = .02 sec' of eqs. 36 and 39 is read as a "
+        f"duration and a step. Runs are by formulation {runs.FORMULATION!r}, which continues where the actuated angles "
         "fail as coordinates; the paper's own recursion is compared with it below."
     )
     say("the four-bar")
@@ -50,7 +50,7 @@ def study(report: Report, say: Callable[[str], None]) -> None:
 
 
 def four_bar_angles(run: Trajectory) -> dict[str, np.ndarray]:
-    """theta_1 to theta_3 as in Figure 4: of link 3 from its joint with link 2 to the ground, so half a turn from C."""
+    """theta_1 to theta_3 as in Figure 4; link 3 points from its joint with link 2 to the ground, half a turn from C."""
     return {"theta_1": run["A"], "theta_2": run["B"], "theta_3": run["C"] + np.pi}
 
 
@@ -67,7 +67,7 @@ def _four_bar(report: Report, case: Case) -> None:
     fourth = np.rad2deg(angle[[0, -1]])
     _rest(report, "four-bar", "VI, Figs. 5(b, c)", [*rates.values(), *accelerations.values()])
     report.compare(
-        "theta_4 by pi - (theta_1 + theta_2 + theta_3), less the rocker's angle reversed", "VI.A, item 1", 0.0,
+        "theta_4 by pi - (theta_1 + theta_2 + theta_3), minus the reversed rocker angle", "VI.A, item 1", 0.0,
         float(np.abs(angle + need["D"]).max()), "rad", 1e-12, digits=1,
     )  # fmt: skip
     report.say(
@@ -81,8 +81,8 @@ def _four_bar(report: Report, case: Case) -> None:
                   figures.torques(need.t, data), _columns(need.t, [data], "N m"))  # fmt: skip
     first, last = data["tau_1"][[0, -1]]
     report.say(
-        f"From {first:.4f} N m, what holds the linkage at 30 degrees, to {last:.4f} N m, what holds it at 90: in 20 s "
-        f"gravity is all there is, accelerations take {_inertial(case):.4f} N m at most."
+        f"From {first:.4f} N m, which holds the linkage at 30 degrees, to {last:.4f} N m, which holds it at 90: in 20 "
+        f"s gravity dominates, and accelerations need at most {_inertial(case):.4f} N m."
     )
     report.heading("Figure 7: free simulation")
     fall = runs.free_four_bar(case, FREE, tolerance=runs.TOLERANCE)
@@ -96,9 +96,9 @@ def _four_bar(report: Report, case: Case) -> None:
     )  # fmt: skip
     sharp = runs.free_four_bar(case, FREE, tolerance=1e-11)
     report.say(
-        f"The crank goes over to {np.rad2deg(sharp['A'].max()):.2f} degrees and comes back, every {_period(sharp):.4f} "
+        f"The crank swings to {np.rad2deg(sharp['A'].max()):.2f} degrees and back, every {_period(sharp):.4f} "
         f"s; at the paper's tolerance of 1e-6 energy is kept to {_kept(fall):.0e} of the largest kinetic energy, and "
-        f"the angle is right to {np.abs(fall['A'] - sharp['A']).max():.0e} rad."
+        f"the angle is accurate to {np.abs(fall['A'] - sharp['A']).max():.0e} rad."
     )
     report.heading("Figure 8: forced simulation")
     _forced(report, case, "figure8", "Figure 8. Four-bar under the torque of Figure 6", {"A": "theta_1"}, {})
@@ -121,20 +121,20 @@ def _five_bar(report: Report, case: Case) -> None:
     angle = need["left"] + need["left elbow"] - need["right"] - need["right elbow"]
     third = np.rad2deg(angle[[0, -1]])
     _rest(report, "five-bar", "VI.B, item 2", [x for leg in kinds.values() for kind in leg[1:] for x in kind.values()])
-    report.compare("theta_3^(2) by [theta_1 + theta_2]^(1) - [theta_1 + theta_2]^(2), less the tip's angle reversed",
+    report.compare("theta_3^(2) by [theta_1 + theta_2]^(1) - [theta_1 + theta_2]^(2), minus the reversed tip angle",
                    "VI.B, item 1", 0.0, float(np.abs(np.sin(angle + need["tip"])).max()), "rad", 1e-12,
                    digits=1)  # fmt: skip
     report.say(
         "Rates and accelerations have the pattern of Figure 5, as the paper says. theta_3^(2) = [theta_1 + "
         f"theta_2]^(1) - [theta_1 + theta_2]^(2) goes from {third[0]:.2f} to {third[1]:.2f} degrees: never 0 or 180, "
-        "so the motors control the motion all along."
+        "so the motors control the motion throughout."
     )
     report.heading("Figure 11: the torques")
     data = {"tau_1^(1)": need.torque("left"), "tau_1^(2)": need.torque("right")}
     report.figure("figure11", "Figure 11. Torques of inverse dynamics for eqs. 35, 38 and 39",
                   figures.torques(need.t, data), _columns(need.t, [data], "N m"))  # fmt: skip
     ends = ", ".join(f"{name} from {x[0]:.4f} to {x[-1]:.4f} N m" for name, x in data.items())
-    report.say(f"{ends}; accelerations take {_inertial(case):.4f} N m at most.")
+    report.say(f"{ends}; accelerations need at most {_inertial(case):.4f} N m.")
     report.heading("Figure 12: free simulation, and its singular end")
     _fall(report, case)
     report.heading("Figure 13: forced simulation")
@@ -150,7 +150,7 @@ def _fall(report: Report, case: Case) -> None:
     data = {"theta_1^(1)": through["left"], "theta_1^(2)": through["right"]}
     caption = "Figure 12. Free simulation from 80 and 70 degrees; dashed: beyond the singular pose"
     report.figure("figure12", caption, figures.free(through.t, data, end), _columns(through.t, [data], "rad"))
-    report.animation("fall5", "The five-bar of Figure 12, on through the pose that is singular for its motors",
+    report.animation("fall5", "The five-bar of Figure 12, continued through the pose that is singular for its motors",
                      lambda path: through.animate(path, points=["left lower.end"]))  # fmt: skip
     report.compare(
         "theta_1^(1) and theta_1^(2) where the free run starts", "VI.B, item 5",
@@ -159,8 +159,8 @@ def _fall(report: Report, case: Case) -> None:
     )  # fmt: skip
     report.compare(
         "free fall of the five-bar ends singular at", "VI.B, item 5, Fig. 12", SINGULAR, float(end), "s", 0.05,
-        f"Ours is the time at which the distal links lie in one line, found as an event. The paper says 'about', and "
-        f"went in steps of {STEP:g} s: {SINGULAR:g} s is the first multiple of that after ours.", told="about 1.4 s",
+        f"Ours is the time at which the distal links are in line, found as an event. The paper says 'about', and "
+        f"used steps of {STEP:g} s: {SINGULAR:g} s is the first multiple of that after ours.", told="about 1.4 s",
     )  # fmt: skip
     rows = []
     for knee, tolerance in (("down", runs.TOLERANCE), ("down", 1e-10), ("up", 1e-10)):
@@ -172,13 +172,13 @@ def _fall(report: Report, case: Case) -> None:
         rows.append([knee, f"{tolerance:.0e}", f"{run.outcome.t:.9f}", paper, f"{parallel.value:.0e}", *angles])
     header = ["knee", "tolerance", "singular at [s]", "paper, about [s]", "parallel measure there", "theta_1^(1) [deg]",
               "theta_1^(2) [deg]"]  # fmt: skip
-    report.table("singular", "Free fall ends where the distal links lie in one line", header, rows)
+    report.table("singular", "Free fall ends where the distal links are in line", header, rows)
     report.say(
-        "The event is the sine of the angle between the distal links passing through zero: there the tip can move "
-        "although both motors are held, and the two actuated angles no longer tell the configuration. The paper's "
+        "The event is a zero of the sine of the angle between the distal links: there the tip can move "
+        "although both motors are held, and the two actuated angles no longer determine the configuration. The paper's "
         f"program stopped 'after about 1.4 sec'; with the knee down it is {end:.4f} s, with the knee up it would be "
-        f"{float(rows[-1][2]):.2f} s, so the paper's knee is down. Nothing happens to the mechanism: the loop itself "
-        f"is regular there, and the run goes on with other coordinates (chosen anew {through.statistics.changes} "
+        f"{float(rows[-1][2]):.2f} s, so the paper's knee is down. The mechanism itself is not affected: the loop "
+        f"is regular there, and the run continues with other coordinates (chosen {through.statistics.changes} "
         f"times up to {through.t[-1]:g} s), keeping energy to {_kept(through):.0e}."
     )
 
@@ -196,7 +196,7 @@ def _forced(report: Report, case: Case, name: str, caption: str, motors: Mapping
     left = runs.leaves(run.t, case.errors(run), VISIBLE)
     report.say(
         f"Ours leaves the desired motion by {VISIBLE:g} rad at {left:.2f} s, the paper's at about "
-        f"{LEFT[case.name]:g} s. Why, and why not at the same time, is below."
+        f"{LEFT[case.name]:g} s. The reason, and why the times differ, is explained below."
     )
 
 
@@ -206,11 +206,11 @@ def _rest(report: Report, name: str, where: str, curves: list[np.ndarray]) -> No
                    1e-12, told="vanish", digits=1)  # fmt: skip
 
 
-# ---- numbers of sentences --------------------------------------------------------------------------------
+# ---- numbers in sentences --------------------------------------------------------------------------------
 
 
 def _columns(t: np.ndarray, kinds, *units: str) -> dict[str, np.ndarray]:
-    """Columns of a figure's data, with units; rates and accelerations have one and two primes."""
+    """The columns of a figure's data, with units; rates and accelerations have one and two primes."""
     data = {"t [s]": t}
     for k, (curves, unit) in enumerate(zip(kinds, units or ("rad", "rad/s", "rad/s^2"), strict=True)):
         data |= {f"{name}{k * chr(39)} [{unit}]": values for name, values in curves.items()}
@@ -218,7 +218,7 @@ def _columns(t: np.ndarray, kinds, *units: str) -> dict[str, np.ndarray]:
 
 
 def _padded(values: np.ndarray, t: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Values at these times; NaN after the end of their own."""
+    """Values at these times; NaN beyond their end."""
     return np.interp(times, t, values, right=np.nan)
 
 
@@ -227,7 +227,7 @@ def _peaks(curves: Mapping[str, np.ndarray]) -> str:
 
 
 def _inertial(case: Case) -> float:
-    """The largest torque that is not there where everything rests."""
+    """The largest torque due to motion."""
     need, still = case.need, np.zeros_like(case.need.v)
     return float(np.abs(need.u - case.model.inverse_dynamics(need.q, still, still, check=False)).max())
 
@@ -237,7 +237,7 @@ def _kept(run: Trajectory) -> float:
 
 
 def _period(run: Trajectory) -> float:
-    """Twice the time until the crank first comes to rest, by the rate between two rows."""
+    """Twice the time until the crank first comes to rest, interpolating its rate."""
     rate = run.rate("A")
     k = int(np.argmax((rate[1:-1] > 0) & (rate[2:] <= 0))) + 1
     return float(2 * (run.t[k] + (run.t[k + 1] - run.t[k]) * rate[k] / (rate[k] - rate[k + 1])))

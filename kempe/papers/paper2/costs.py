@@ -1,4 +1,4 @@
-"""What both approaches of paper 2 cost: seconds of runs and of multipliers (Tables 3, 4), and operations."""
+"""Costs of paper 2: seconds of runs and of multipliers by both approaches (Tables 3, 4), and operations."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,21 +15,21 @@ from kempe.papers.report import Report
 from kempe.papers.timing import REPEATS, RUNS, in_turn, least
 from kempe.results.outcome import Statistics
 
-STATES = 25  # rows between two states at which multipliers are timed and compared
-OFTEN = 200  # times these states in a call of compiled code, so that neither program is timed while caches are cold
+STATES = 25  # rows between states at which multipliers are timed and compared
+OFTEN = 200  # repetitions of these states per call, so that neither program is timed with cold caches
 TABLE_3 = {  # seconds, SLM and SSLM, with footnotes a, b and c
     "carpet-scraper": ((2.8, 2.72), (6.51, 6.41), (9.33, 9.25)),
     "3-rrr": ((3.07, 2.96), (10.25, 10.12), (12.91, 12.81)),
 }
 TABLE_4 = {"carpet-scraper": (0.3045, 0.2205), "3-rrr": (0.2055, 0.1575)}
-SAVED, WHOLE, SHARE = Span(20, 30), Span(1, 3), Span(6, 8)  # %, section 5: of multipliers, of runs; their part of runs
+SAVED, WHOLE, SHARE = Span(20, 30), Span(1, 3), Span(6, 8)  # %, section 5: saved of multipliers, of runs; their share
 FOOTNOTES = "free, 15 s, 1e-3", "free, 5 s, 1e-8", "forced, 5 s, 1e-8"
 KINDS = (runs.LONG, runs.COARSE, False), (runs.SHORT, runs.FINE, False), (runs.SHORT, runs.FINE, True)
-MATLAB = "MATLAB on a Core 2 Duo of 2.2 GHz (Table 3) against compiled programs: ratios are what can be compared."
+MATLAB = "MATLAB on a Core 2 Duo of 2.2 GHz (Table 3) against compiled programs: only ratios can be compared."
 
 
 def whole_runs(report: Report, cases: tuple[Case, ...]) -> dict[str, dict[str, tuple[float, int]]]:
-    """Table 3; by mechanism and approach, seconds of the long free run and its evaluations."""
+    """Table 3; returns seconds and evaluations of the long free run by mechanism and approach."""
     report.heading("Table 3: seconds of whole simulations")
     rows, long, gained = [], {}, []
     for case in cases:
@@ -56,20 +56,20 @@ def whole_runs(report: Report, cases: tuple[Case, ...]) -> dict[str, dict[str, t
               "paper, ratio"]  # fmt: skip
     report.table(
         "table3",
-        f"Table 3. Ours: seconds of the integrator, the least of {RUNS} runs in turn, ode45's method",
+        f"Table 3. Ours: seconds of the integrator, the minimum of {RUNS} runs in turn, ode45's method",
         header,
         rows,
     )
     report.compare(
         "what SSLM saves of whole runs, the six of Table 3", "section 5", WHOLE, tuple(gained), "%", 0.5, "The same "
-        "program but for its multipliers, and evaluations that differ by a few percent: what is saved is of the size "
-        "of what times scatter by. Where coordinates are chosen anew, that takes most of the time.", digits=2,
+        "program except for its multipliers, and evaluations that differ by a few percent: the savings are about as "
+        "large as the scatter of times. Where coordinates change, choosing them takes most of the time.", digits=2,
     )  # fmt: skip
     report.say(
-        "Ratios are what can be compared: between the paper's MATLAB of 2014 and compiled programs lie three orders of "
-        "magnitude. The number of evaluations differs a little, as sslm continues states "
-        "that are not exactly closed, within a step, in another way (see above). Where a free run "
-        "leaves the coordinates it began with, choosing others takes most of its time, by any formulation."
+        "Only ratios can be compared: the paper's MATLAB of 2014 and compiled programs differ by three orders of "
+        "magnitude. The number of evaluations differs slightly, since sslm continues states "
+        "that are not exactly closed, within a step, differently (see above). If a free run "
+        "has to change its coordinates, choosing new ones takes most of its time, with any formulation."
     )
     saved = [1 - b / a for pairs in TABLE_3.values() for a, b in pairs]
     share = [part / pair[0][k] for name, pair in TABLE_3.items() for k, part in enumerate(TABLE_4[name])]
@@ -78,8 +78,8 @@ def whole_runs(report: Report, cases: tuple[Case, ...]) -> dict[str, dict[str, t
     report.say(
         f"The paper's own tables: whole runs are shorter by {100 * min(saved):.1f} to {100 * max(saved):.1f} % (its "
         f"text: 1 to 3 %), multipliers take {100 * min(share):.1f} to {100 * max(share):.1f} % of a run (its text: 6 "
-        f"to 8 %). The 3-RRR gains {total:.2f} s as a whole, but only {part:.3f} s by its multipliers: the "
-        "rest of it is not explained by them."
+        f"to 8 %). The 3-RRR gains {total:.2f} s in total, but only {part:.3f} s by its multipliers, which "
+        "do not explain the rest."
     )
     return long
 
@@ -103,7 +103,7 @@ def _every(way: Callable[[Problem], np.ndarray], posed: list[Problem]) -> list[n
 def multipliers_alone(
     report: Report, cases: tuple[Case, ...], spent: Mapping[str, Mapping[str, tuple[float, int]]]
 ) -> None:
-    """Table 4, and operations; spent: on runs, as `whole_runs` found it."""
+    """Table 4, and operations; spent: the result of `whole_runs`."""
     report.heading("Table 4: multipliers alone")
     rows, counted, drawn = [], [], {}
     saved, share = [], []
@@ -132,22 +132,22 @@ def multipliers_alone(
                       for a, b in [found["dense, given"]])  # fmt: skip
     report.compare(
         "what SSLM saves of multipliers, scraper and 3-RRR", "section 5, Table 4", SAVED, tuple(saved), "%", 0.5,
-        f"With full matrices, as printed, subsystems save {dense} operations. Traced, zeros cost nothing whoever wrote "
-        f"them, and what is left is saved by recursion.", digits=2,
+        f"With full matrices, as printed, subsystems save {dense} operations. When traced, zeros cost nothing in "
+        f"either form, and the remaining savings come from the recursion.", digits=2,
     )  # fmt: skip
     report.compare(
         "what multipliers take of a run, SLM and SSLM of both", "section 5", SHARE, tuple(share), "%", 0.5, "In MATLAB "
-        "a run is mostly calls of functions. Here what is left of it is choosing coordinates anew, the same by both, "
+        "a run is mostly function calls. Here the rest is the choice of coordinates, the same for both, "
         "and the integrator.", digits=2,
     )  # fmt: skip
     header = ["mechanism", "slm, compiled [us]", "sslm, compiled [us]", "(12), NumPy [us]", "(13-25), NumPy [us]",
               "sslm / slm", "the same, NumPy", "paper, SLM [s a run]", "paper, SSLM [s a run]",
               "paper, ratio"]  # fmt: skip
-    report.table("table4", f"Table 4. Ours: microseconds an evaluation, the least of {REPEATS}", header, rows)
+    report.table("table4", f"Table 4. Ours: microseconds per evaluation, the minimum of {REPEATS}", header, rows)
     report.say(
-        "Compiled: from q, v and efforts, many states in one call. NumPy: from I, J, phi and gamma, which are given, a "
-        "call of np.linalg for every solve; on matrices of one to seven rows such a call costs what its overhead is, "
-        "and subsystems need more of them. So the paper's 20 to 30 % are not a matter of the formulas alone."
+        "Compiled: from q, v and efforts, many states in one call. NumPy: from given I, J, phi and gamma, with a "
+        "call of np.linalg for every solve; on matrices of one to seven rows such a call is mostly overhead, "
+        "and subsystems need more calls. So the paper's 20 to 30 % do not follow from the formulas alone."
     )
     report.table("operations", "Operations of one evaluation of the multipliers",
                  ["mechanism", "what is counted", "SLM", "SSLM", "SSLM / SLM"], counted)  # fmt: skip
@@ -156,27 +156,27 @@ def multipliers_alone(
         "SLM [operations]": np.array([row[2] for row in counted]),
         "SSLM [operations]": np.array([row[3] for row in counted]),
     }  # fmt: skip
-    report.figure("counted", "Operations of the multipliers, by the system and by subsystems",
+    report.figure("counted", "Operations of the multipliers, by system and by subsystems",
                   figures.operations(drawn), data)  # fmt: skip
     report.say(
         "Dense as printed: (12) with full n x n and m x m matrices, (19-25) and (34-36) or (45, 46) with full blocks, "
-        "zero blocks left out, I, J, phi and gamma given. Elimination of n rows with k right-hand sides takes a "
-        "division for every factor and a multiplication and a subtraction for every entry changed, n^2 k to go back; a "
-        "product of a x b and b x c takes abc multiplications and a (b - 1) c additions. Traced, given: the same "
-        "lines, each entry a symbol or an exact zero, symmetric matrices factored as U D U^T; what is zero is never "
-        "formed, whoever wrote it. Traced, whole: from q, v and efforts, as compiled."
+        "without zero blocks, I, J, phi and gamma given. Elimination of n rows with k right-hand sides takes a "
+        "division for every factor, a multiplication and a subtraction for every changed entry, and n^2 k for back "
+        "substitution; a product of a x b and b x c takes abc multiplications and a (b - 1) c additions. Traced, "
+        "given: the same formulas with each entry a symbol or an exact zero, symmetric matrices factored as U D U^T; "
+        "zeros are never formed. Traced, whole: from q, v and efforts, as compiled."
     )
     report.say(
-        "What structure gives once a program is traced: next to nothing of what it gives on paper. With full matrices "
-        "subsystems save most of the work; traced, (12) of the whole system is as short as its blocks, because the "
-        "zeros of I and J that the subsystems are about fall out by themselves. What is left between slm and sslm as "
-        "compiled is another thing, the recursion: sslm forms neither I nor J, which pays most where chains are "
-        "deep (the excavator, below)."
+        "Once a program is traced, subsystem structure saves almost nothing of what it saves on paper. With full "
+        "matrices subsystems save most of the work; when traced, (12) for the whole system is as short as by blocks, "
+        "because the zeros of I and J that the subsystems exploit drop out anyway. The remaining difference between "
+        "slm and sslm as compiled is the recursion: sslm forms neither I nor J, which saves most in deep "
+        "chains (the excavator, below)."
     )
 
 
 def operations(models: Mapping[str, Model], p: Problem) -> dict[str, tuple[int, int]]:
-    """Of the system and of subsystems: dense as printed, traced with matrices given, and from the state."""
+    """Operations of the system and of subsystems: dense as printed, traced with given matrices, and from the state."""
     ways = multipliers.by_system, multipliers.by_subsystems
     first, second = (count(models[way].program("row_multipliers")).total for way in runs.PAIR)
     return {
@@ -187,7 +187,7 @@ def operations(models: Mapping[str, Model], p: Problem) -> dict[str, tuple[int, 
 
 
 def eliminations(report: Report, cases: tuple[Case, ...]) -> None:
-    """Appendix A.3 to A.5: every way to the multipliers, at states along the runs."""
+    """Appendix A.3 to A.5: all methods for the multipliers, at states along the runs."""
     report.heading("Appendix A.3 to A.5: the same multipliers by block elimination")
     rows = []
     for case in cases:
@@ -204,17 +204,17 @@ def eliminations(report: Report, cases: tuple[Case, ...]) -> None:
         }
         size = np.abs(whole).max()
         rows += [[case.name, len(posed), way, f"{np.abs(x - whole).max() / size:.0e}"] for way, x in found.items()]
-    header = ["mechanism", "states", "multipliers by", "from (10) solved as one, at most, over the largest"]
+    header = ["mechanism", "states", "multipliers by", "largest difference from (10) solved as one, relative"]
     report.table("eliminations", "Ways to the multipliers, at states along the free and the forced run", header, rows)
     report.say(
-        "All are the same to rounding. (55) has to be read with I_1^21, as (54) has it, where I_1^12 is printed "
-        f"before the inverse: taken as printed, lambda_2 of the 3-RRR is off by up to {printed_55(cases[1]):.0e} of "
+        "All agree to rounding. (55) has to be read with I_1^21, as in (54), where I_1^12 is printed "
+        f"before the inverse: as printed, lambda_2 of the 3-RRR is off by up to {printed_55(cases[1]):.0e} of "
         "the largest multiplier."
     )
 
 
 def printed_55(case: Case) -> float:
-    """How far (55) as printed, with I_1^12 in front, is from the multipliers of the second loop, over the largest."""
+    """The error of the second loop's multipliers by (55) as printed, with I_1^12 in front, relative to the largest."""
     off, size = [], []
     for p in multipliers.problems(case.model, *_states(case)):
         one, two = p.loops

@@ -1,4 +1,4 @@
-"""The figures of paper 2, drawn."""
+"""Figures of paper 2."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ Curves = Mapping[str, np.ndarray]
 
 
 def runs(t: np.ndarray, free: Curves, forced: Curves, desired: Curves, errors: Curves) -> "Figure":
-    """Figures 7 and 8: (a) free, (b) forced with desired angles in dashes, (c) how far the motors are from them."""
+    """Figures 7 and 8: (a) free, (b) forced with desired angles dashed, (c) deviations of the motors."""
     figure, axes = sheet(3, 1, (8, 8.5))
     for axis, curves, title in zip(axes[:2, 0], (free, forced), ("(a) free", "(b) forced"), strict=True):
         for (name, values), color in zip(curves.items(), COLORS, strict=False):
@@ -37,7 +37,7 @@ def runs(t: np.ndarray, free: Curves, forced: Curves, desired: Curves, errors: C
 
 
 def operations(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> "Figure":
-    """Operations of both approaches, a panel for each mechanism."""
+    """Operations of both approaches, one panel for each mechanism."""
     figure, axes = sheet(1, len(found), (9.5, 3.4))
     for axis, (name, ways) in zip(axes[0], found.items(), strict=True):
         places = np.arange(len(ways))

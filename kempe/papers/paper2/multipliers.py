@@ -1,7 +1,7 @@
-"""Multipliers as paper 2 prints them, on matrices that are given: of the system (10, 12) and of subsystems (19-25, 53).
+"""Multipliers of paper 2: as printed, from given matrices, for the system (10, 12) and subsystems (19-25, 53).
 
-The same lines run on numbers, on numbers with every operation of dense matrices counted, and on symbols, whose zeros a
-trace leaves out.
+The same code runs on numbers, on numbers with every operation of dense matrices counted, and on symbols, where tracing
+removes zeros.
 """
 
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from kempe.model.model import Model
 from kempe.spatial.solving import solve_symmetric
 from kempe.spatial.vectors import from_sx, to_sx
 
-ZERO = 1e-12  # of blocks of J, whose entries are of the size of 1
+ZERO = 1e-12  # for blocks of J, whose entries are of order 1
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """I vdot = phi + J^T lam and J vdot = gamma, subsystem after subsystem and loop after loop.
+    """I vdot = phi + J^T lam and J vdot = gamma, ordered by subsystem and by loop.
 
-    loops, subsystems: rows of J and columns that belong to each. pattern (loops, subsystems): where J has blocks.
+    loops, subsystems: their rows and columns of J. pattern (loops, subsystems): the nonzero blocks of J.
     """
 
     inertia: np.ndarray
@@ -35,12 +35,12 @@ class Problem:
 
 
 def columns_of(model: Model) -> list[list[int]]:
-    """Places in v of each subsystem: of what one child of the ground carries."""
+    """The indices in v of each subsystem: one child of the ground with all it carries."""
     return [list(part.velocities) for part in model.topology.subsystems]
 
 
 def rows_of(model: Model) -> list[list[int]]:
-    """Rows of J that each loop keeps, those of others left out."""
+    """The rows of J that each loop keeps, without redundant ones."""
     found, first = [], 0
     for loop in model.topology.loops:
         last = first + loop.joint.rows
@@ -50,7 +50,7 @@ def rows_of(model: Model) -> list[list[int]]:
 
 
 def pattern(model: Model, q: np.ndarray) -> np.ndarray:
-    """Where J has blocks (loops, subsystems) at some of these states (n, nq), by numbers (14, 26, 37)."""
+    """The nonzero blocks of J (loops, subsystems) at any of these states (n, nq), numerically (14, 26, 37)."""
     largest = np.abs(model.loop_rows(q)).max(axis=0)
     return np.array(
         [[largest[np.ix_(rows, columns)].max() > ZERO for columns in columns_of(model)] for rows in rows_of(model)]
@@ -63,9 +63,9 @@ def _slices(groups: list[list[int]]) -> tuple[slice, ...]:
 
 
 def problems(model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> list[Problem]:
-    """At closed states (n, nq) and (n, nv) with efforts (n, nv); multipliers come in the order of `kept`.
+    """Problems at closed states (n, nq) and (n, nv) with efforts (n, nv); multipliers are in the order of `kept`.
 
-    gamma is J vdot of whatever accelerations keep the loops closed: here those of the model.
+    gamma is J vdot of any accelerations that keep the loops closed, here those of the model.
     """
     blocks, groups, rows = pattern(model, q), columns_of(model), kept(model)
     order = [k for columns in groups for k in columns]
@@ -78,15 +78,15 @@ def problems(model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> lis
 
 
 def kept(model: Model) -> list[int]:
-    """All rows of J that are kept, loop by loop."""
+    """All kept rows of J, loop by loop."""
     return [row for rows in rows_of(model) for row in rows]
 
 
-# ---- what matrices are reckoned with -----------------------------------------------------------------------
+# ---- arithmetic --------------------------------------------------------------------------------------------
 
 
 class Numbers:
-    """NumPy: a solve is Gaussian elimination, as MATLAB's mldivide is."""
+    """NumPy arithmetic: solves by Gaussian elimination, like MATLAB's mldivide."""
 
     def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """a^-1 b."""
@@ -106,14 +106,14 @@ class Numbers:
 
 
 class Counted(Numbers):
-    """Numbers, with multiplications, divisions and additions of dense matrices counted, zeros and symmetry unseen.
+    """Numbers that count multiplications, divisions and additions of dense matrices, ignoring zeros and symmetry.
 
     Elimination of n x n with k right-hand sides: a division for every factor, a multiplication and a subtraction for
-    every entry changed; then back. A product (a x b)(b x c): abc multiplications, a (b - 1) c additions.
+    every changed entry, then back substitution. A product (a x b)(b x c): abc multiplications, a (b - 1) c additions.
     """
 
     def __init__(self):
-        """With nothing counted yet."""
+        """Starts at zero."""
         self.operations = 0
 
     def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ class Counted(Numbers):
 
 
 class Symbols(Numbers):
-    """Entries are symbols or exact zeros; matrices that are solved with are symmetric."""
+    """Symbolic arithmetic: entries are symbols or exact zeros; matrices in solves are symmetric."""
 
     def solve(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """a^-1 b."""
@@ -149,7 +149,7 @@ class Symbols(Numbers):
 
 NUMBERS = Numbers()
 
-# ---- the ways ----------------------------------------------------------------------------------------------
+# ---- methods -----------------------------------------------------------------------------------------------
 
 
 def whole(p: Problem) -> np.ndarray:
@@ -160,14 +160,14 @@ def whole(p: Problem) -> np.ndarray:
 
 
 def by_system(p: Problem, by: Numbers = NUMBERS) -> np.ndarray:
-    """(12): with the inertia of the whole system; (48), which A.3 finds by eliminating (10), is the same."""
+    """(12): with the inertia of the whole system; (48), which A.3 obtains from (10) by elimination, is the same."""
     solved = by.solve(p.inertia, np.column_stack([p.rows.T, p.phi]))
     found = by.times(p.rows, solved)  # J I^-1 J^T and J I^-1 phi
     return by.solve(found[:, :-1], by.minus(p.gamma, found[:, -1])[:, None])[:, 0]
 
 
 def by_subsystems(p: Problem, by: Numbers = NUMBERS) -> np.ndarray:
-    """(19-25), then (34-36) or (45, 46): with the inertia of one subsystem after the other, and loop by loop."""
+    """(19-25), then (34-36) or (45, 46): with the inertia of one subsystem at a time, loop by loop."""
     gicm: dict[tuple[int, int], np.ndarray] = {}
     psi = [p.gamma[rows] for rows in p.loops]
     for j, columns in enumerate(p.subsystems):
@@ -184,14 +184,14 @@ def by_subsystems(p: Problem, by: Numbers = NUMBERS) -> np.ndarray:
 
 
 def _solved(by: Numbers, matrix: np.ndarray, blocks: list[np.ndarray], last: np.ndarray) -> list[np.ndarray]:
-    """Matrix^-1 times each of these blocks, and times a vector, in one solve."""
+    """matrix^-1 times each of these blocks and a vector, in one solve."""
     solved = by.solve(matrix, np.column_stack([*blocks, last]))
     ends = np.cumsum([block.shape[1] for block in blocks]).tolist()
     return [*np.split(solved[:, :-1], ends[:-1], axis=1), solved[:, -1]] if blocks else [solved[:, -1]]
 
 
 def _eliminated(gicm: dict[tuple[int, int], np.ndarray], psi: list[np.ndarray], by: Numbers) -> np.ndarray:
-    """Multipliers from the blocks of (23) below and on the diagonal."""
+    """Multipliers from the blocks of (23) on and below the diagonal."""
     steps = []
     for r in range(len(psi)):
         after = [s for s in range(r + 1, len(psi)) if (s, r) in gicm]
@@ -213,7 +213,7 @@ def _eliminated(gicm: dict[tuple[int, int], np.ndarray], psi: list[np.ndarray], 
 
 
 def by_blocks(p: Problem) -> np.ndarray:
-    """Appendix A.5: (10) written with subsystems (53), brought block by block to (54), and back by (55, 56)."""
+    """Appendix A.5: (10) by subsystems (53), reduced block by block to (54), with back substitution by (55, 56)."""
     n, m = len(p.phi), len(p.gamma)
     matrix = np.block([[p.inertia, p.rows.T], [p.rows, np.zeros((m, m))]])
     right = np.concatenate([p.phi, p.gamma])
@@ -233,14 +233,14 @@ def by_blocks(p: Problem) -> np.ndarray:
 
 
 def dense(p: Problem, way) -> int:
-    """Operations of one of the ways as printed, matrices taken as full."""
+    """Operations of a method as printed, with full matrices."""
     by = Counted()
     way(p, by)
     return by.operations
 
 
 def traced(p: Problem, way) -> int:
-    """Operations of the same lines traced: entries that are zero here cost nothing, equal ones are found once."""
+    """Operations of the same code when traced: zero entries cost nothing, equal terms are computed once."""
     lower = np.argwhere(np.tril(np.abs(p.inertia) > ZERO))
     filled = np.argwhere(np.abs(p.rows) > ZERO)
 

@@ -1,4 +1,4 @@
-"""The runs of paper 2: its carpet scraper and 3-RRR, free and forced by torques of inverse dynamics."""
+"""Runs of paper 2: its carpet scraper and 3-RRR, free and forced by torques of inverse dynamics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
 
-PAIR = "slm", "sslm"  # what the paper compares
-OTHER = "partition"  # without multipliers, to compare both with
-METHOD = "dopri5"  # ode45's
+PAIR = "slm", "sslm"  # the approaches that the paper compares
+OTHER = "partition"  # the reference, without multipliers
+METHOD = "dopri5"  # the method of ode45
 COARSE, FINE = 1e-3, 1e-8  # tolerances, footnotes of Table 3
 LONG, SHORT = 15.0, 5.0  # s, durations with those tolerances
 OUTPUT = 0.01  # s, "step size"
-SPACING = 0.001  # s, between the torques of a forced run, with cubics in between
+SPACING = 0.001  # s, between the torques of a forced run, with cubic interpolation
 
 SPEED = 4.7124  # rad/s, Table 2
 MOTORS = {"A1": 1.04, "A2": 4.1883, "A3": 5.7637}  # rad, Table 2: theta_1, theta_6, theta_7
-# The other angles of ReDySim's start tell which way the legs bend; Table 2 leaves them out.
+# The other angles of ReDySim's start, which Table 2 omits, select how the legs bend.
 LEGS = {"B1": 5.4206 - 2 * np.pi, "C1": -2.5357, "B2": -2.0939, "B3": -0.9869}
-SWING = 0.5  # rad, by which all three motors turn in the forced run; ours
+SWING = 0.5  # rad, the rotation of all three motors in the forced run; ours
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A mechanism of the paper by several formulations, where it starts, and what its motors are to do.
+    """A mechanism of the paper with several formulations, its initial state, and the desired motion of its motors.
 
-    shown: angles drawn, by the paper's names.
+    shown: the plotted angles, by the paper's names.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def model(self) -> Model:
-        """The one that is compared with."""
+        """The reference model."""
         return self.models[OTHER]
 
     @cached_property
@@ -56,28 +56,28 @@ class Case:
 
     @cached_property
     def torques(self) -> Table:
-        """Its efforts over time."""
+        """The efforts of inverse dynamics over time."""
         return Table(self.need.t, self.need.u, "cubic")
 
     def free(self, formulation: str, duration: float = SHORT, tolerance: float = FINE) -> Trajectory:
-        """Gravity alone."""
+        """A run under gravity alone."""
         return _once(self, formulation, duration, tolerance, False)
 
     def forced(self, formulation: str, tolerance: float = FINE) -> Trajectory:
-        """The efforts of inverse dynamics and gravity, nothing else."""
+        """A run under gravity and the efforts of inverse dynamics only."""
         return _once(self, formulation, SHORT, tolerance, True)
 
     def again(self, formulation: str, duration: float, tolerance: float, forced: bool) -> Trajectory:
-        """A run made whether or not it was before, as where it is timed."""
+        """A new run, even if it was made before, for timing."""
         torque = self.torques if forced else None
         return self.models[formulation].simulate(self.start, duration, torque, tolerance, OUTPUT, METHOD)
 
     def errors(self, run: Trajectory) -> np.ndarray:
-        """Simulated less desired angles of the motors (n, motors)."""
+        """Simulated minus desired angles of the motors (n, motors)."""
         return np.column_stack([run[name] for name in self.motion.names]) - self.motion.at(run.t)[0]
 
     def growth(self, t: np.ndarray) -> np.ndarray:
-        """The largest real part of the eigenvalues beside the motion under its own torques [1/s]."""
+        """The largest real part of the eigenvalues about the motion under its torques [1/s]."""
         found = [self.need.linearize(float(x), coordinates=self.motion.names).A for x in t]
         return np.linalg.eigvals(np.array(found)).real.max(axis=1)
 
@@ -92,7 +92,7 @@ def _compiled(mechanism: Mechanism, cut: tuple[str, ...], formulations: tuple[st
 
 
 def scraper(formulations: tuple[str, ...] = (OTHER, *PAIR)) -> Case:
-    """From theta_1 = 0 at 4.7124 rad/s; forced, the crank keeps that speed. Cut at joints 8, 9 and 10."""
+    """Starts from theta_1 = 0 at 4.7124 rad/s; forced, the crank keeps that speed. Cut at joints 8, 9 and 10."""
     models = _compiled(carpet_scraper(), ("crank pin", "J9", "J10"), formulations)
     near = {"rocker": 4.487, "middle": 0.451, "arm": -0.335, "J5": -1.865, "J6": -1.865, "J7": -1.276}
     start = models[OTHER].assemble({"crank": 0.0}, near=near, rates={"crank": SPEED})
@@ -101,7 +101,7 @@ def scraper(formulations: tuple[str, ...] = (OTHER, *PAIR)) -> Case:
 
 
 def platform(formulations: tuple[str, ...] = (OTHER, *PAIR)) -> Case:
-    """From Table 2 at rest; forced, all motors turn by half a radian, cycloidally. Cut at joints 6 and 7."""
+    """Starts from Table 2 at rest; forced, all motors turn half a radian, cycloidally. Cut at joints 6 and 7."""
     models = _compiled(three_rrr(), ("B2", "B3"), formulations)
     start = models[OTHER].assemble(MOTORS, near=LEGS)
     swing = motions.cycloidal({name: (x, x + SWING) for name, x in MOTORS.items()}, SHORT)

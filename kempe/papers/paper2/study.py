@@ -33,13 +33,13 @@ EXCAVATOR = (11, 15, 4, 3)  # moving bodies, joints, loops, freedom: section 1, 
 
 
 def study(report: Report, say: Callable[[str], None]) -> None:
-    """Runs everything and reports it; `say` hears what is being done."""
+    """Runs the study and fills the report; `say` reports progress."""
     report.say(
         "M. Koul, S. V. Shah, S. K. Saha and M. Manivannan, Reduced-order forward dynamics of multiclosed-loop "
         "systems, Multibody System Dynamics (2014): Lagrange multipliers of the whole system (SLM, formulation 'slm') "
-        "against those found subsystem by subsystem (SSLM, 'sslm'). The text has no figures: what it says in words "
-        "stands beside ours. Joints are cut where the paper cuts them; 'partition' has no multipliers and is there to "
-        "compare with."
+        "against those found subsystem by subsystem (SSLM, 'sslm'). The text has no figures: its statements are quoted "
+        "with ours. Joints are cut where the paper cuts them; 'partition', without multipliers, is the "
+        "reference."
     )
     say("the carpet scraper and the 3-RRR")
     cases = runs.scraper(), runs.platform()
@@ -64,7 +64,7 @@ def study(report: Report, say: Callable[[str], None]) -> None:
 
 
 def differing(case: Case) -> list[str]:
-    """Parameters of the mechanism that are not those of Table 1."""
+    """Parameters of the mechanism that differ from Table 1."""
     have, wrong = case.model.mechanism.parameters, []
     for link, sizes in TABLE_1[case.name].items():
         for kind, size in zip(("length", "mass"), sizes, strict=True):
@@ -80,7 +80,7 @@ def _parameters(report: Report, cases: tuple[Case, ...]) -> None:
     report.table("table1", "Table 1. Lengths and masses; of the platform, the side of its triangle",
                  ["mechanism", "link", "length [m]", "mass [kg]"], rows)  # fmt: skip
     report.say(
-        f"The gallery has these numbers ({sum(map(len, map(differing, cases)))} differ). What the text leaves out: "
+        f"The gallery has these numbers ({sum(map(len, map(differing, cases)))} differ). The text omits: "
         "inertias (slender rods and a uniform plate are taken); of the scraper a39, a46, a56 and a67, which follow "
         "from the lengths if links 4 to 7 are a pantograph, the pivot of link 2 (0.0895 m from the crank's, as in "
         "ReDySim's Hoeken linkage) and that of link 4 (0.14 m, ours); of the 3-RRR its base (a triangle of 1 m, "
@@ -97,7 +97,9 @@ def _parameters(report: Report, cases: tuple[Case, ...]) -> None:
     names = {"carpet-scraper": {"theta_1": "crank"}, "3-rrr": {"theta_1": "A1", "theta_6": "A2", "theta_7": "A3"}}
     rows = [[case.name, name, float(case.start[joint]), float(case.start.rate(joint))]
             for case in cases for name, joint in names[case.name].items()]  # fmt: skip
-    report.table("table2", "Table 2. Where runs start", ["mechanism", "angle", "position [rad]", "rate [rad/s]"], rows)
+    report.table(
+        "table2", "Table 2. Initial states of runs", ["mechanism", "angle", "position [rad]", "rate [rad/s]"], rows
+    )
     for case in cases:
         found = tuple(float(case.start[joint]) for joint in names[case.name].values())
         printed = (0.0,) if case.name == "carpet-scraper" else tuple(runs.MOTORS.values())
@@ -111,7 +113,7 @@ def _parameters(report: Report, cases: tuple[Case, ...]) -> None:
     passive = ", ".join(f"{name} {ours[name]:.4f} ({x:.4f})" for name, x in runs.LEGS.items())
     report.say(
         "Loops are closed from there. ReDySim starts the 3-RRR with theta_1 = 1.0467, which with its other angles "
-        "misses closure by 9 mm; with 1.04, as printed, and loops closed exactly the passive angles are (in brackets "
+        "leaves a gap of 9 mm; with 1.04, as printed, and loops closed exactly, the passive angles are (in brackets "
         f"ReDySim's) {passive} rad."
     )
 
@@ -142,17 +144,18 @@ def _figure(report: Report, case: Case, number: int) -> None:
     }[case.name]
     largest = ", ".join(f"{x:.2f}" for x in np.abs(need.u).max(axis=0))
     table = {"t [s]": need.t[::10]} | {f"{name} [N m]": need.torque(name)[::10] for name in case.motion.names}
-    report.table(f"torques{number}", f"Largest torques of inverse dynamics: {largest} N m; some of the others",
+    report.table(f"torques{number}", f"Largest torques of inverse dynamics: {largest} N m; a selection of rows",
                  list(table), list(zip(*(x.tolist()[::50] for x in table.values()), strict=True)))  # fmt: skip
     report.say(
-        f"Free: the mechanism falls from Table 2, no torque acts. Forced: {motion} for 5 s, by torques of inverse "
-        f"dynamics given every {runs.SPACING:g} s, cubics in between. Which motion the paper's torques were for is "
-        f"not said. Ours leave it by {errors['slm'][-1]:.1e} (slm) and {errors['sslm'][-1]:.1e} rad (sslm) at 5 s."
+        f"Free: the mechanism falls from Table 2 without torques. Forced: {motion} for 5 s, by torques of inverse "
+        f"dynamics given every {runs.SPACING:g} s, with cubic interpolation. The paper does not say for which motion "
+        f"its torques were. Ours deviate by {errors['slm'][-1]:.1e} (slm) and {errors['sslm'][-1]:.1e} rad (sslm) at 5 "
+        "s."
     )
 
 
 def _agreement(report: Report, cases: tuple[Case, ...]) -> None:
-    report.heading("What agrees")
+    report.heading("Agreement of formulations")
     rows = []
     for case in cases:
         for kind, run in (("free", case.free), ("forced", case.forced)):
@@ -164,21 +167,23 @@ def _agreement(report: Report, cases: tuple[Case, ...]) -> None:
                              f"{each.closure.max():.0e}", each.statistics.evaluations])  # fmt: skip
     header = ["mechanism", "run", "by", "from slm, up to 1 s [rad]", "up to 5 s [rad]", "energy or power, relative",
               "closure", "evaluations"]  # fmt: skip
-    report.table("agreement", "Runs of 5 s at tolerance 1e-8: joint angles from those by slm, at most", header, rows)
+    report.table(
+        "agreement", "Runs of 5 s at tolerance 1e-8: largest differences of joint angles from slm", header, rows
+    )
     rows = [[case.name, *(f"{x:.0e}" for x in accelerations(case))] for case in cases]
-    report.table("accelerations", "Accelerations by the three, from those by slm at most, over the largest",
+    report.table("accelerations", "Accelerations by the three: largest differences from slm, relative",
                  ["mechanism", "partition", "sslm", "sslm, loops open by 1e-4"], rows)  # fmt: skip
     report.say(
-        "At closed states accelerations are the same to rounding; at states that are not exactly closed, as between "
-        "the stages of a step, sslm continues them in another way than slm and partition do, so steps have other "
-        "lengths and their errors differ, within the tolerance. From there differences grow as errors do. Energy is "
-        "that of a free run, over its largest kinetic one; of a forced run it is the balance of power in a row, over "
-        "the largest power."
+        "At closed states accelerations agree to rounding. At states that are not exactly closed, as between "
+        "the stages of a step, sslm continues them differently from slm and partition, so step sizes "
+        "and errors differ, within the tolerance. From there differences grow like errors. Energy is the drift "
+        "of a free run relative to its largest kinetic energy; for a forced run it is the imbalance of power relative "
+        "to the largest power."
     )
 
 
 def accelerations(case: Case) -> tuple[float, float, float]:
-    """Relative differences from slm: partition and sslm along the free run, sslm where loops are open by 1e-4."""
+    """Relative differences from slm: partition and sslm along the free run, and sslm with loops open by 1e-4."""
     run = case.free("slm")[::10]
     tau = np.zeros_like(run.v)
     off = run.q + 1e-4 * np.random.default_rng(0).normal(size=run.q.shape)
@@ -193,7 +198,7 @@ def accelerations(case: Case) -> tuple[float, float, float]:
 
 
 def kept(run: Trajectory, kind: str) -> str:
-    """How well energy is kept, or power balanced."""
+    """The relative drift of energy, or imbalance of power."""
     if kind == "free":
         return f"{np.ptp(run.energy) / run.energy.kinetic.max():.0e}"
     return f"{np.abs(run.power.imbalance).max() / np.abs((run.u * run.v[:, run.model.driven]).sum(axis=1)).max():.0e}"
@@ -209,13 +214,13 @@ def _leaving(report: Report, cases: tuple[Case, ...]) -> None:
             shown = [f"{a:.0e}, {b:.0e}" for a, b in zip(*ends, strict=True)]
             rows.append([case.name, f"{tolerance:.0e}", *shown, f"{rates[0]:.2f}, {rates.mean():.2f}"])
     header = ["mechanism", "tolerance", "at 1 s, slm, sslm [rad]", "at 3 s", "at 5 s", "growth at 0, mean [1/s]"]
-    report.table("leaving", "Largest deviation of a motor, and the largest real part of the eigenvalues beside the "
-                 "motion", header, rows)  # fmt: skip
+    report.table("leaving", "Largest deviation of a motor, and the largest real part of the eigenvalues about the "
+    "motion", header, rows)  # fmt: skip
     report.say(
-        "The paper judges its forced runs by a deviation that is 'very less' over 5 s. Torques given in advance hold "
-        "nothing: beside both motions there is a growing mode, so whatever error a run has early on is enlarged by "
-        "several orders of magnitude within 5 s, the same by both approaches. A small deviation at the end tells of a "
-        "small tolerance, not of the approach."
+        "The paper judges its forced runs by a deviation that is 'very less' over 5 s. Torques given in advance do not "
+        "stabilize: both motions have a growing mode, so any early error grows by "
+        "several orders of magnitude within 5 s, equally with both approaches. A small deviation at the end indicates "
+        "a small tolerance, not a better approach."
     )
 
 
@@ -238,11 +243,11 @@ def _excavator(report: Report) -> None:
     groups = "; ".join(", ".join(part.bodies) for part in model.topology.subsystems)
     same = "It is" if (found == patterns.PRINTED).all() else "It is not"
     report.say(
-        f"{same} the pattern printed. The excavator is built joint by joint from the text (15 joints, 11 links, "
+        f"{same} the printed pattern. The excavator is built joint by joint from the text (15 joints, 11 links, "
         f"freedom {model.dof}), cut at joints 15, 14, 5 and 11: subsystems {groups}. Sizes are ours. With joint 15 "
-        "cut, loop 3 of the tree goes by joints 1 and 6 and the ground instead of joint 15: the rows of loop 1 are "
-        "added to the paper's, and no block comes or goes. An entry (i, j) of the matrix of (24) is there where rows "
-        "i and j of (14) share a column."
+        "cut, loop 3 of the tree goes through joints 1 and 6 and the ground instead of joint 15: the rows of loop 1 "
+        "are added to the paper's, and the blocks stay the same. An entry (i, j) of the matrix of (24) is nonzero if "
+        "rows i and j of (14) share a column."
     )
     own = excavator()
     by = {way: own.compile(way) for way in runs.PAIR}
@@ -259,6 +264,6 @@ def _excavator(report: Report) -> None:
     report.table("excavator_operations", "Operations of its multipliers", ["what is counted", "SLM", "SSLM"],
                  [[name, *pair] for name, pair in counted.items()])  # fmt: skip
     report.say(
-        "Here all cylinders but one hang on the boom's own subsystem, a deep one: blocks save little on paper, and "
-        "recursion, which the blocks are not about, makes sslm the shorter program."
+        "Here all cylinders but one belong to the boom's subsystem, which is deep: blocks save little on paper, but "
+        "the recursion makes sslm the shorter program."
     )

@@ -1,4 +1,4 @@
-"""What forward dynamics of paper 3's swing costs: time beside the paper's 25 ms, operations, and how they grow."""
+"""Costs of paper 3: time of forward dynamics compared with the paper's 25 ms, operations, and their growth."""
 
 import re
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from kempe.papers.report import Report
 from kempe.results.trajectory import Trajectory
 
 PRINTED, PENTIUM = 25e-3, 200e6  # s and Hz, section 4
-STATES = 5  # of a run, at which evaluations are timed
+STATES = 5  # of a run, for timing evaluations
 ROWS, RUNGS = (2, 4, 8, 16), (1, 2, 4, 6)  # loops
 
 
 def times(report: Report, run: Trajectory) -> None:
-    """One evaluation by every formulation, at states of a run while both hands hold."""
+    """Times one evaluation by every formulation, at states of a run while both hands hold."""
     report.heading("Time of one evaluation")
     models, hertz, rows = runs.swings(), processor(), []
     holding = np.flatnonzero(run.t < min(RELEASES.values()))
@@ -40,30 +40,30 @@ def times(report: Report, run: Trajectory) -> None:
         if name in (runs.SHORTEST, "partition"):
             report.compare(
                 f"one evaluation of forward dynamics, by {name}", "section 4", 1e3 * PRINTED, 1e3 * spent, "ms", 0.5,
-                "Compiled code without loops, branches and zeros to multiply by, on a processor of today, against a "
-                "Pentium Pro of 200 MHz. Whether drawing is part of the paper's 25 ms is not said.", "about 25 ms",
+                "Compiled code without loops, branches and products with zeros, on a current processor, against a "
+                "Pentium Pro of 200 MHz. The paper does not say whether its 25 ms include drawing.", "about 25 ms",
                 digits=2,
             )  # fmt: skip
     rows.append(["paper 3", None, f"{1e6 * PRINTED:.0f}", f"{PRINTED * PENTIUM:.0f}", None])
-    header = ["by", "operations", "one evaluation [us]", "clock cycles", "as fast as the paper's, times"]
-    told = "" if hertz is None else f"; cycles at {hertz / 1e9:.2f} GHz, as the system has it, and at 200 MHz"
+    header = ["by", "operations", "one evaluation [us]", "clock cycles", "times as fast as the paper"]
+    told = "" if hertz is None else f"; cycles at {hertz / 1e9:.2f} GHz, as reported by the system, and at 200 MHz"
     report.table("times", f"Forward dynamics of the swing in compiled code, both hands on{told}", header, rows)
     report.say(
         "The paper: 'the sampling time for the forward dynamics is approximately 25msec', on a Pentium Pro of 200 MHz. "
-        "Whether drawing is part of that is not said. Programs here have no loops, no branches and no zeros to "
-        "multiply by, and a processor of today does several operations in a cycle."
+        "The paper does not say whether this includes drawing. Programs here have no loops, no branches and no "
+        "products with zeros, and current processors do several operations per cycle."
     )
 
 
 def processor() -> float | None:
-    """Its clock [Hz], where the system tells."""
+    """The clock rate of the processor [Hz], if the system reports it."""
     told = Path("/proc/cpuinfo")
     found = re.search(r"^cpu MHz\s*:\s*([\d.]+)", told.read_text(), re.MULTILINE) if told.exists() else None
     return float(found[1]) * 1e6 if found else None
 
 
 def operations(report: Report) -> None:
-    """By formulation, by the ways of `partition`, and for the structures that releases leave."""
+    """Operations by formulation, by variant of `partition`, and for the structures after releases."""
     report.heading("Operations of one evaluation")
     model = runs.swings()["partition"]
     found = {f"partition, {way}": count(_program(model, way)) for way in WAYS}
@@ -79,9 +79,9 @@ def operations(report: Report) -> None:
         rows.append([names, each.dof, each.formulation, *_shown(each.counts)])
     report.table("structures", "As hands let go", ["hands on", "n", "by", *header[1:]], rows)
     report.say(
-        "The paper's own way is 'unit': inverse dynamics for every unit acceleration. What one unit vector takes is "
-        "computed anew for the next, as far as it differs. Multipliers by recursion (sslm) never form the inertia "
-        "matrix of 28 freedoms, which takes most of the others' operations."
+        "The paper's own variant is 'unit': inverse dynamics for every unit acceleration, where only terms that differ "
+        "are computed again for the next unit vector. Recursive multipliers (sslm) never form the inertia "
+        "matrix of 28 freedoms, which takes most operations of the other formulations."
     )
 
 
@@ -95,7 +95,7 @@ def _shown(counts: Counts) -> list[int]:
 
 
 def growth(report: Report) -> None:
-    """The O(N n) claim."""
+    """Checks the O(N n) claim."""
     report.heading("O(N n), counted as loops are added")
     families = {
         "a row of four-bars": [_counted(n_four_bar(k)) for k in ROWS],
@@ -118,29 +118,29 @@ def growth(report: Report) -> None:
     report.figure("growth", "Operations of forward dynamics by part, as loops are added", figures.growth(drawn), data)
     own = counted(runs.swings()["partition"].chosen)
     rows = [[name, number] for name, number in own.parts.items()] + [[DENSE, own.dense]]
-    report.table("parts", "The swing by part; in one program they share terms", ["part", "operations"], rows)
+    report.table("parts", "The swing by part; in a single program the parts share terms", ["part", "operations"], rows)
     report.say(
-        "'This algorithm requires O(Nn) computations', section 3.2, for any number of loops. So it is for n + 1 times "
-        "inverse dynamics of N links: linear in a row of four-bars, which has n = 1 however long it is, and about N^2 "
-        "in a rope ladder, where n = 2 N. It is not for the rest of the algorithm, which the sentence leaves out. J_S "
-        "is m by m, up to 6 for each loop, and solving with it as it stands takes m^3 / 3 multiplications: cubic in "
+        "'This algorithm requires O(Nn) computations', section 3.2, for any number of loops. This holds for n + 1 "
+        "inverse dynamics of N links: linear in a row of four-bars, which has n = 1 for any length, and about N^2 "
+        "in a rope ladder, where n = 2 N. It does not hold for the other parts, which the sentence omits. J_S "
+        "is m by m, up to 6 for each loop, and solving with a full matrix takes m^3 / 3 multiplications: cubic in "
         "the loops. The products of (7) take n for every freedom of the tree and every unit vector, N n^2, and (24) "
-        "takes n^3 / 6. Kempe leaves out what is zero in J_S, in an order chosen for that: a row of four-bars is then "
-        "linear in all parts, while a ladder's J_S grows no slower than N n, since ropes lead from every rung to all "
-        "above it. On the swing, with two loops, J_S is the least of it."
+        "takes n^3 / 6. Kempe skips zeros in J_S, in an order chosen for that: a row of four-bars is then "
+        "linear in all parts, but a ladder's J_S grows no slower than N n, since ropes lead from every rung to all "
+        "above it. On the swing, with two loops, J_S is the smallest part."
     )
 
 
 def _grown(report: Report, title: str, found: list[Counted], powers: Mapping[str, float]) -> None:
-    """The power of N that operations grow with, beside that of N n."""
+    """Compares the exponent of N with which operations grow with that of N n."""
     last = found[-1]
     claimed = 1.0 if last.freedoms == found[0].freedoms else 2.0  # n stays, or grows as N
     inverse, rest = powers[PARTS[2]], max(powers[name] for name in PARTS)
     report.compare(f"{title}: inverse dynamics for all unit vectors grows as N to the", "section 3.2", claimed, inverse,
                    to=0.1, told="O(N n)", digits=3)  # fmt: skip
     report.compare(
-        f"{title}: what grows fastest of the algorithm, and J_S had it no zeros, as N to the", "section 3.2", claimed,
-        (rest, powers[DENSE]), "", 0.1, "The sentence leaves out what is not inverse dynamics: J_S^-1 takes m^3 / 3 "
+        f"{title}: the fastest growing part, and J_S if it had no zeros, grow as N to the", "section 3.2", claimed,
+        (rest, powers[DENSE]), "", 0.1, "The sentence omits all but inverse dynamics: J_S^-1 takes m^3 / 3 "
         "multiplications, W^T tau_O (7) for all unit vectors N n^2, and A^-1 (24) n^3 / 6.", "O(N n)", digits=3,
     )  # fmt: skip
 

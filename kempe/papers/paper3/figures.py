@@ -1,4 +1,4 @@
-"""The figures of paper 3's study, drawn."""
+"""Figures of paper 3's study."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ from kempe.papers.sheets import BLUE, DASHES, GRAY, GREEN, ORANGE, sheet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Panels = Mapping[str, Mapping[str, np.ndarray]]  # by the label of the axis: curves by name
+Panels = Mapping[str, Mapping[str, np.ndarray]]  # by axis label: curves by name
 MORE = "tab:red", "tab:purple", "tab:brown"
 
 
 def over_time(t: np.ndarray, panels: Panels, marks: Mapping[str, float]) -> "Figure":
-    """Panels below each other, times of switches marked."""
+    """Stacked panels, with the times of switches marked."""
     figure, axes = sheet(len(panels), 1, (8.5, 1.0 + 2.4 * len(panels)))
     for k, (axis, (label, curves)) in enumerate(zip(axes[:, 0], panels.items(), strict=True)):
         for (name, values), color in zip(curves.items(), (BLUE, ORANGE, GREEN, GRAY), strict=False):
@@ -32,7 +32,7 @@ def over_time(t: np.ndarray, panels: Panels, marks: Mapping[str, float]) -> "Fig
 
 
 def growth(families: Mapping[str, tuple[Sequence[int], Mapping[str, Sequence[int]]]]) -> "Figure":
-    """Operations by part over the loops, a panel for each family: its numbers of loops, and parts by name."""
+    """Operations by part over the number of loops, one panel for each family (numbers of loops, and parts by name)."""
     figure, axes = sheet(1, len(families), (5.2 * len(families) + 1.5, 4.6))
     colors = (BLUE, ORANGE, GREEN, GRAY, *MORE)
     for axis, (title, (loops, parts)) in zip(axes[0], families.items(), strict=True):

@@ -1,6 +1,6 @@
-"""Paper 3's forward dynamics counted part by part, as loops are added: what its O(N n) is about, and what it is not.
+"""Growth of paper 3: operations of its forward dynamics by part as loops are added, and which parts are O(N n).
 
-A part is traced by itself, what comes from parts before it kept as symbols where it is not zero by structure.
+Each part is traced separately; results of earlier parts become symbols, except structural zeros.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ DENSE = "J_S solved, had it no zeros"
 
 
 def rope_ladder(rungs: int) -> Mechanism:
-    """Two ropes as those of the swing, a piece between two rungs; all are joined by balls. Every rung closes a loop."""
+    """Two ropes like those of the swing, one piece between rungs, all joined by balls. Every rung closes a loop."""
     m = Mechanism("rope ladder")
     length, radius, mass = ROPE
     ends = [m.ground.at(0.0, side * APART, TOP) for side in (1, -1)]
@@ -39,7 +39,7 @@ def rope_ladder(rungs: int) -> Mechanism:
             piece = m.cylinder(f"{('left', 'right')[rope]} piece{k}", length, radius, mass)
             m.spherical(f"{piece.name} above", ends[rope], piece.at(0.0, 0.0, length / 2))
             ends[rope] = piece.at(0.0, 0.0, -length / 2)
-            turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).T  # rungs are across
+            turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).T  # rungs are horizontal
             m.spherical(f"{piece.name} rung", piece.at(0.0, 0.0, -length / 2, rotation=turned), tie)
     return m
 
@@ -57,14 +57,14 @@ class Counted:
 
     @property
     def dense(self) -> int:
-        """Of J_S with no zeros: elimination of m rows and columns, then n + 1 right-hand sides."""
+        """Operations for a J_S without zeros: elimination of m rows and columns, then n + 1 right-hand sides."""
         m, sides = self.equations, self.freedoms + 1
         eliminated = m + m * (m - 1) // 2 + m * (m - 1) * (2 * m - 1) // 3
         return eliminated + sides * (2 * m * m - m)
 
 
 def counted(equations: Equations) -> Counted:
-    """The way `unit`, by its parts; equations that a choice of coordinates was made for."""
+    """Operations of the variant `unit` by part; the equations must have a choice of coordinates."""
     choice, tree, size = equations.coordinates.chosen, equations.constant_tree, equations.closure_size
     rows, dependent, independent = (list(x) for x in (choice.rows, choice.dependent, choice.independent))
     nq, nv, n, m = tree.topology.nq, tree.topology.nv, len(independent), len(rows)
@@ -118,13 +118,13 @@ def counted(equations: Equations) -> Counted:
 
 
 def slope(sizes: list[int], numbers: list[int]) -> float:
-    """The power of the size that the last two numbers grow with."""
+    """The growth exponent between the last two sizes."""
     return float(np.log(numbers[-1] / numbers[-2]) / np.log(sizes[-1] / sizes[-2]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Where a matrix can differ from zero and is no number, and the numbers it has elsewhere."""
+    """The entries of a matrix that are symbolic, and the constants elsewhere."""
 
     numbers: np.ndarray
     places: tuple[np.ndarray, ...]

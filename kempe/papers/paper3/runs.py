@@ -1,4 +1,4 @@
-"""The swing of paper 3 compiled and run: released hand by hand, and held, to see what is conserved."""
+"""Runs of paper 3's swing: released one hand at a time, and held, to check conservation."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,14 +11,14 @@ from kempe.model.model import Model
 from kempe.results.trajectory import Trajectory
 
 FORMULATIONS = "partition", "augmented", "slm", "sslm"
-SHORTEST = "sslm"  # by operations; runs are by this one
+SHORTEST = "sslm"  # by operations; used for runs
 DURATION, HELD = 2.3, 4.0  # s
 OUTPUT = 0.01  # s
 
 
 @cache
 def swings(formulations: tuple[str, ...] = FORMULATIONS) -> Mapping[str, Model]:
-    """The swing by each of them."""
+    """The model of the swing for each formulation."""
     mechanism = swing()
     return {name: mechanism.compile(name) for name in formulations}
 
@@ -29,7 +29,7 @@ def released(model: Model) -> Trajectory:
 
 
 def held(model: Model, tolerance: float, limits: str = "ignore") -> Trajectory:
-    """Nobody lets go; without limits nothing takes energy."""
+    """Both hands hold on; without limits energy is conserved."""
     return model.simulate(hanging(model), HELD, tolerance=tolerance, output=OUTPUT, limits=limits)
 
 

@@ -1,4 +1,4 @@
-"""Paper 3 reproduced: K. Yamane and Y. Nakamura (1999), section 4: a figure on a swing that lets go, and its costs."""
+"""Paper 3 reproduced: K. Yamane and Y. Nakamura (1999), section 4: a figure that lets go of a swing, and the costs."""
 
 from collections.abc import Callable
 
@@ -20,11 +20,11 @@ PRINTED = 16, 4, 6, 34, 2, 2  # freedoms of the figure, of a limb; balls; freedo
 
 
 def study(report: Report, say: Callable[[str], None]) -> None:
-    """Runs everything and reports it; `say` hears what is being done."""
+    """Runs the study and fills the report; `say` reports progress."""
     report.say(
         "K. Yamane and Y. Nakamura, Dynamics computation of closed kinematic chains for motion synthesis of human "
-        "figures (1999), section 4: a figure of 16 freedoms holds a swing of six balls, 34 freedoms and two loops, and "
-        "lets go with one hand or both. The text gives no sizes, masses or times: those are ours."
+        "figures (1999), section 4: a figure of 16 freedoms holds a swing with six balls, 34 freedoms and two loops, "
+        "and lets go with one hand or both. The text gives no sizes, masses or times; these are ours."
     )
     say("the figure and its swing")
     _body(report)
@@ -35,7 +35,7 @@ def study(report: Report, say: Callable[[str], None]) -> None:
     costs.growth(report)
     say("one hand lets go, then the other")
     model = runs.swings()[runs.SHORTEST]
-    runs.released(model)  # once before it is timed, so that all structures are compiled
+    runs.released(model)  # first run, not timed, so that all structures are compiled
     run = runs.released(model)
     _released(report, run)
     say("energy")
@@ -89,7 +89,7 @@ def _readings(report: Report) -> None:
 
 
 def counted(report: Report, mechanism: Mechanism) -> None:
-    """Freedoms of the figure and balls of the swing, joint by joint."""
+    """Compares freedoms of the figure and balls of the swing, joint by joint."""
     free = {joint.name: len(joint.type.v_names) for joint in mechanism.joints if joint.name != "flight"}
     balls = sum(number == 3 for number in free.values())
     figure = sum(number for number in free.values() if number != 3)
@@ -101,8 +101,8 @@ def counted(report: Report, mechanism: Mechanism) -> None:
 
 
 def reading(mechanism: Mechanism) -> tuple[int, int, int, int, int, int]:
-    """N_J, independent loops of joints where nothing floats, freedom, velocities of the tree, cuts, equations of
-    these."""
+    """N_J, independent loops without the floating joint, freedom, velocities of the tree, cuts, and equations of the
+    cuts."""
     model, joints = mechanism.compile("partition"), [x for x in mechanism.joints if x.name != "flight"]
     freedoms = sum(len(joint.type.v_names) for joint in joints)
     rows = sum(loop.joint.rows for loop in model.topology.loops)
@@ -110,7 +110,7 @@ def reading(mechanism: Mechanism) -> tuple[int, int, int, int, int, int]:
     return freedoms, loops, model.dof, model.nv, len(model.topology.loops), rows
 
 
-# ---- what happens ----------------------------------------------------------------------------------------
+# ---- the run ---------------------------------------------------------------------------------------------
 
 
 def _released(report: Report, run: Trajectory) -> None:
@@ -133,19 +133,19 @@ def _released(report: Report, run: Trajectory) -> None:
         {hand: hand in span.on for hand in HANDS}).dof, *(f"{x[span.rows].max():.0f}" for x in forces.values()),
         f"{run.closure[span.rows].max():.0e}"] for span in run.structure]  # fmt: skip
     header = ["time [s]", "on", "freedom", *(f"largest force, {hand} [N]" for hand in HANDS), "closure"]
-    report.table("structures_of_the_run", "What holds when", header, rows)
+    report.table("structures_of_the_run", "Structures over time", header, rows)
     flight = run.structure[-1].rows
     fall = np.polyfit(t[flight] - t[flight][0], center[flight], 2)
     off = np.abs(np.polyval(fall[:, 2], t[flight] - t[flight][0]) - center[flight, 2]).max()
     lost = energy.total[0] - energy.total[-1]
     report.say(
-        f"Coordinates are the same for all three structures, and no velocity jumps: letting go takes no impulse. Once "
-        f"both hands are off the figure's centre of mass falls with {-2 * fall[0, 2]:.9f} m/s^2, on a parabola to "
-        f"{off:.0e} m, whatever its limbs do. Stops took {lost:.1f} J in all; power adds up to "
+        f"Coordinates are the same for all three structures, and no velocity jumps: letting go causes no impulse. "
+        f"After both hands let go, the figure's centre of mass falls with {-2 * fall[0, 2]:.9f} m/s^2, on a parabola "
+        f"to within {off:.0e} m, whatever its limbs do. Stops took {lost:.1f} J in total; power balances to "
         f"{np.abs(run.power.imbalance).max() / np.abs(run.power.energy_rate).max():.0e} of the largest. The weight of "
         f"the figure is {MASS * GRAVITY:.0f} N; one hand alone bears up to {max(x.max() for x in forces.values()):.0f} "
-        f"N as the body stretches to its limits. The run takes {1e3 * run.statistics.seconds:.0f} ms, of "
-        f"{run.statistics.evaluations} evaluations, once everything is compiled."
+        f"N when the body stretches to its limits. The run takes {1e3 * run.statistics.seconds:.0f} ms and "
+        f"{run.statistics.evaluations} evaluations, after compilation."
     )
 
 
@@ -160,4 +160,4 @@ def _energy(report: Report) -> None:
     report.table("energy", f"{runs.HELD:g} s on the swing, both hands on and no limits: the largest change of energy, "
                  "over the largest kinetic energy", header, rows)  # fmt: skip
     least = min(float(row[1]) for row in rows)
-    report.say(f"Nothing takes energy, and none is lost: to {least:.0e} at the tightest tolerance.")
+    report.say(f"The system is conservative, and energy is conserved to {least:.0e} at the tightest tolerance.")

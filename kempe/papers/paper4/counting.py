@@ -1,4 +1,4 @@
-"""Operation counts of forward dynamics as paper 4 counts them, beside the rows of its Table 1."""
+"""Operation counts: of forward dynamics, in the way of paper 4, with its Table 1."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ CROSSINGS = {  # n* and n+ as printed
 
 
 def general_arm(joints: int) -> Mechanism:
-    """Bent slender rods with no special angles or lengths, so that nothing falls away by luck."""
+    """Bent slender rods with no special angles or lengths, so that no terms vanish by chance."""
     rng = np.random.default_rng(0)
     a, b = rng.uniform(0.2, 0.5, (2, joints))
     alpha, mass = rng.uniform(0.3, 1.2, joints), rng.uniform(1, 2, joints)
@@ -39,7 +39,7 @@ def general_arm(joints: int) -> Mechanism:
 
 
 def given_phi(mechanism: Mechanism) -> tuple[int, int]:
-    """Multiplications (divisions among them) and additions from phi to joint accelerations, as the paper counts."""
+    """Multiplications (including divisions) and additions from phi to joint accelerations, as the paper counts."""
     tree = build(mechanism.topology())
     n = tree.topology.nv
     found = count(trace(lambda q, phi: to_sx(udu_solve(tree, from_sx(q), from_sx(phi))), {"q": n, "phi": n}))
@@ -48,7 +48,7 @@ def given_phi(mechanism: Mechanism) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Counts of Kempe for chains of n, and from which n on O(n) wins over O(n^3): in multiplications (n*), in both."""
+    """Kempe's counts for chains of n, and the n from which O(n) beats O(n^3): in multiplications (n*), in both (n+)."""
 
     counts: dict[int, tuple[int, int]]
 
@@ -61,7 +61,7 @@ class Comparison:
         return star, plus
 
     def within_the_papers(self) -> bool:
-        """Whether no count is above the paper's own formula."""
+        """Whether no count exceeds the paper's formula."""
         (m_formula, a_formula) = TABLE_1["Mohan & Saha (proposed)"]
         return all(m <= np.polyval(m_formula, n) and a <= np.polyval(a_formula, n) for n, (m, a) in self.counts.items())
 

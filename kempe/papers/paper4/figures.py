@@ -1,4 +1,4 @@
-"""The figures of paper 4, drawn."""
+"""Figures of paper 4."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _six(draw, unit: str) -> "Figure":
-    """A panel for every joint."""
+    """One panel for every joint."""
     figure, axes = sheet(3, 2, (9, 8))
     for k, (each, name) in enumerate(zip(axes.flat, JOINTS, strict=True)):
         draw(each, k)

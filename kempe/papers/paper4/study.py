@@ -17,16 +17,16 @@ from kempe.results.trajectory import Trajectory
 
 TITLE = "Paper 4: the PUMA of Mohan and Saha (2007)"
 TOLERANCE, STUDIED = 1e-8, 6.0  # section 4.2; section 5: the duration for which CPU times are given
-ACCEPTABLE = 0.01  # rad; the paper does not say from which deviation on a result is unacceptable
-FALL = float(np.sqrt(3 * 9.81 / (2 * 0.02)))  # 1/s, of link 3 standing on its joint
+ACCEPTABLE = 0.01  # rad; the paper does not define an unacceptable deviation
+FALL = float(np.sqrt(3 * 9.81 / (2 * 0.02)))  # 1/s, of link 3 upright on its joint
 GAIN = float(np.log(100)) / FALL
 STEP_SIZES = (0.1, 0.01, 0.001, 0.0001)
 REPEATS = 9
-JOLT = 1.0  # rad/s^2: from here on an acceleration is beside another one in Figure 7
-EXACT, FREED = (0, 1, 3), (2, 4, 5)  # joints 1, 2 and 4, which "match exactly", and 3, 5 and 6; section 4.2
+JOLT = 1.0  # rad/s^2: from this on, accelerations differ visibly in Figure 7
+EXACT, FREED = (0, 1, 3), (2, 4, 5)  # joints 1, 2 and 4, which "match exactly", and joints 3, 5 and 6; section 4.2
 TABLE_3 = {"recursive": (5.4, 5.6, 5.4, 5.4, 5.4, 5.4), "nonrecursive": (5.1, 5.1, 4.8, 5.1, 5.1, 4.8)}
 FOLLOWED = {"recursive": 5.2, "nonrecursive": 1.5}  # s, section 5: "accurate results for all joints"
-LEAVING, SMOOTH = 5.5, 5.5  # s: up to when joints 3, 5 and 6 match (section 4.2), accelerations are smooth (section 5)
+LEAVING, SMOOTH = 5.5, 5.5  # s: until then joints 3, 5 and 6 match (section 4.2), accelerations are smooth (section 5)
 PARAMETERS = {  # Table 2
     "a": (0, 0.432, 0.02, 0, 0, 0),
     "b": (0.20, 0.149, 0, 0.432, 0, 0.056),
@@ -38,13 +38,13 @@ FORMULATIONS = {"recursive": "udu", "nonrecursive": "cholesky"}
 
 
 def study(report: Report, say: Callable[[str], None]) -> None:
-    """Runs everything and reports it; `say` hears what is being done."""
+    """Runs the study and fills the report; `say` reports progress."""
     mechanism = puma()
     models = {name: mechanism.compile(formulation) for name, formulation in FORMULATIONS.items()}
     report.say(
         "A. Mohan and S. K. Saha, A recursive, numerically stable, and efficient simulation algorithm for serial "
-        "robots, Multibody System Dynamics 17 (2007) 291-319. Each table stands beside the paper's own; where "
-        "they differ, a sentence says why. Gravity is not given in the paper: 9.81 m/s^2 along -Z1 is taken."
+        "robots, Multibody System Dynamics 17 (2007) 291-319. Each table is compared with the paper's; differences "
+        "are explained. Gravity is not given in the paper: 9.81 m/s^2 along -Z1 is taken."
     )
     say("counting operations")
     _counts(report)
@@ -78,7 +78,7 @@ def _counts(report: Report) -> None:
     formulas = TABLE_1["Mohan & Saha (proposed)"]
     fewer = (
         "A link frame at the joint makes the row and column of the apparent inertia along its axis exact zeros, and "
-        "inertias are turned in 8 products."
+        "inertias are rotated with 8 products."
     )
     for k, kind in enumerate(("multiplications and divisions", "additions")):
         report.compare(
@@ -86,20 +86,20 @@ def _counts(report: Report) -> None:
             tuple(ours.counts[n][k] for n in (6, 10, 12)), reason=fewer,
         )  # fmt: skip
     report.compare(
-        "multiplications and additions that a link more takes", "Table 1, section 4.1", (173, 150),
+        "multiplications and additions per additional link", "Table 1, section 4.1", (173, 150),
         tuple(b - a for a, b in zip(ours.counts[19], ours.counts[20], strict=True)), reason=fewer,
     )  # fmt: skip
     report.compare(
-        "n* and n+, from where on O(n) takes no more than O(n^3)", "Table 1", CROSSINGS["Mohan & Saha (proposed)"],
+        "n* and n+, from which O(n) takes no more than O(n^3)", "Table 1", CROSSINGS["Mohan & Saha (proposed)"],
         (star, plus), reason=f"Fewer operations win earlier. {fewer}",
     )  # fmt: skip
     m, a = given_phi(puma())
     report.say(
         "Kempe counts its traced program; the others are the paper's formulas. It is at or below the paper's "
         "(173n - 128) M and (150n - 133) A for every n from 2 to 20, because a link frame at the joint makes the "
-        "row and column of the apparent inertia along the joint axis exact zeros, and inertias are turned in 8 "
-        f"products. For the PUMA itself, with its right angles, {m} M and {a} A are left. n* and n+ are from where "
-        "on the O(n) algorithm takes no more than the O(n^3) one, in multiplications and in both; ours is smaller "
+        "row and column of the apparent inertia along the joint axis exact zeros, and inertias are rotated with 8 "
+        f"products. The PUMA itself, with its right angles, needs {m} M and {a} A. From n* and n+ on, the "
+        "O(n) algorithm takes no more than the O(n^3) one, in multiplications and in both; ours wins "
         "earlier for the same reason."
     )
 
@@ -128,7 +128,7 @@ def _torques(report: Report, need: Trajectory) -> None:
     report.figure("figure4", "Figure 4. Joint torques of inverse dynamics for eq. 38", figures.torques(need), data)
     report.say(
         f"Every joint goes from 0 to pi in {DURATION:g} s: theta = (pi/T) t - sin(2 pi t/T)/2. At t = 0 the arm "
-        f"has its upper arm level: joint 2 carries {abs(need.torque('joint2')[0]):.2f} N m."
+        f"has its upper arm horizontal: joint 2 carries {abs(need.torque('joint2')[0]):.2f} N m."
     )
 
 
@@ -159,9 +159,9 @@ def _simulation(report: Report, runs: dict[str, Trajectory]) -> None:
     five = gap[run.t <= 5.0].max()
     condition = float(np.linalg.cond(run.model.mass_matrix(run.q[run.t <= 5.0])).max())
     report.say(
-        f"Unlike in the paper, the recursive and the nonrecursive run are the same here to {five:.0e} rad up to 5 "
-        f"s: both solve the same equations to rounding, and a 6 x 6 matrix of condition {condition:.0e} costs a "
-        f"factorization {np.log10(condition):.0f} of sixteen digits, far below the tolerance of {TOLERANCE:g}."
+        f"Unlike in the paper, the recursive and the nonrecursive run agree here to {five:.0e} rad up to 5 "
+        f"s: both solve the same equations to rounding, and factoring a 6 x 6 matrix of condition {condition:.0e} "
+        f"loses {np.log10(condition):.0f} of sixteen digits, far below the tolerance of {TOLERANCE:g}."
     )
 
 
@@ -175,8 +175,8 @@ def _accelerations_and_power(report: Report, runs: dict[str, Trajectory], need: 
     smooth = [t[np.argmax(np.abs(run.acceleration("joint3") - wanted) > JOLT)] for run in runs.values()]
     report.compare(
         f"acceleration of joint 3, recursive, is within {JOLT:g} rad/s^2 of the desired one up to", "section 5, Fig. 7",
-        SMOOTH, float(smooth[0]), "s", 0.05, f"Ours leaves smoothly, with the angles, and by the nonrecursive "
-        f"algorithm at {smooth[1]:.2f} s: no scatter builds up in either. How far off the paper's are is not said.",
+        SMOOTH, float(smooth[0]), "s", 0.05, f"Ours leaves smoothly, with the angles, and with the nonrecursive "
+        f"algorithm at {smooth[1]:.2f} s: neither becomes noisy. The paper does not give its deviations.",
         "about 5.5 s",
     )  # fmt: skip
     v = desired().at(t)[1]
@@ -188,16 +188,16 @@ def _accelerations_and_power(report: Report, runs: dict[str, Trajectory], need: 
     )
     off = max(np.abs(run.power.imbalance).max() for run in runs.values())
     report.say(
-        "Accelerations are smooth, in both runs, until errors have become visible in the angles themselves: no "
-        "scatter builds up in either algorithm. Power deviates with the rates. Power balance proper holds all "
-        f"along: the power of the torques equals the rate of kinetic and potential energy to {off:.0e} W in every "
-        "row, also where the motion has left the desired one: the simulated motion is then another motion, not a "
+        "Accelerations are smooth in both runs until errors become visible in the angles themselves: neither "
+        "algorithm becomes noisy. Power deviates together with the rates. The power balance holds "
+        f"throughout: the power of the torques equals the rate of kinetic and potential energy to {off:.0e} W in every "
+        "row, even after the motion has left the desired one: the simulated motion is then a different one, not a "
         "wrong one."
     )
 
 
 def rates_of_growth(model: Model, t: np.ndarray) -> np.ndarray:
-    """The largest real part of the eigenvalues of the equations linearized about eq. 38 under its own torques."""
+    """The largest real part of the eigenvalues of the equations linearized about eq. 38 under its torques."""
     q, v, a = desired().on(model, t=t)
     by_q, by_v, _ = model.forward_dynamics_derivatives(q, v, model.generalized_forces(q, v, a))
     zero, one = np.zeros((6, 6)), np.eye(6)
@@ -207,7 +207,7 @@ def rates_of_growth(model: Model, t: np.ndarray) -> np.ndarray:
 
 
 def measured_rate(run: Trajectory, low: float = 1e-7, high: float = 1e-3) -> tuple[float, float, float]:
-    """Slope of the logarithm of the error between two sizes, and the times between which it was taken."""
+    """The slope of the logarithm of the error between two sizes, and the times of the interval."""
     size = np.abs(run.q - desired().at(run.t)[0]).max(axis=1)
     first = int(np.argmax(size > low))
     last = int(np.argmax(size > high))
@@ -226,19 +226,19 @@ def _growth(report: Report, model: Model, run: Trajectory) -> None:
                   figures.growth(t, rates, run.t, size), {"t [s]": t, "growth rate [1/s]": rates})  # fmt: skip
     sharp = t[np.argmax(rates > 10)]
     report.say(
-        "Under given torques the arm at rest has eigenvalues zero: an error stays. Along eq. 38 the largest one "
-        f"rises slowly, to {rates[t <= 5].max():.1f} 1/s at 5 s, and then jumps beyond 10 1/s at t = {sharp:.2f} s "
-        f"and to {rates.max():.0f} 1/s later. Link 3 is the cause: as printed it is a rod of 8.767 kg and only "
-        "0.02 m, and from 5 s on it stands above its joint, an inverted pendulum (alone it would fall at sqrt(3 g "
-        f"/ 2 a) = {FALL:.1f} 1/s), held by nothing but torques given in advance. In the run the error grows by "
-        f"{slope:.1f} 1/s between {begin:.2f} and {end:.2f} s; the eigenvalues there have a mean of {between:.1f} "
-        f"1/s. So whatever error a run has at {sharp:.1f} s, of rounding, tolerance or algorithm, is a factor of "
-        f"{np.exp(slope * 0.3):.0f} larger 0.3 s later: that is all there is between the paper's 5.1 s and 5.4 s."
+        "Under given torques the arm at rest has zero eigenvalues: an error stays constant. Along eq. 38 the largest "
+        f"one rises slowly, to {rates[t <= 5].max():.1f} 1/s at 5 s, and then jumps beyond 10 1/s at t = {sharp:.2f} s "
+        f"and to {rates.max():.0f} 1/s later. The cause is link 3: as printed it is a rod of 8.767 kg and only "
+        "0.02 m, and from 5 s on it is above its joint, an inverted pendulum (alone it would fall at sqrt(3 g "
+        f"/ 2 a) = {FALL:.1f} 1/s), held only by torques given in advance. In the run the error grows by "
+        f"{slope:.1f} 1/s between {begin:.2f} and {end:.2f} s; the mean of the eigenvalues there is {between:.1f} "
+        f"1/s. So any error of a run at {sharp:.1f} s, from rounding, tolerance or algorithm, is "
+        f"{np.exp(slope * 0.3):.0f} times as large 0.3 s later: this explains the paper's 5.1 s and 5.4 s."
     )
 
 
 def durations(run: Trajectory, acceptable: float) -> list[float | None]:
-    """For every joint, how long it stays within an error; None where it always does."""
+    """The time that each joint stays within an error; None if it always does."""
     off = np.abs(run.q - desired().at(run.t)[0]) > acceptable
     return [float(run.t[np.argmax(column)]) if column.any() else None for column in off.T]
 
@@ -274,14 +274,14 @@ def _durations(report: Report, models: dict[str, Model]) -> None:
 
 
 def _leaving(report: Report, found: dict[str, list[float]]) -> list[float]:
-    """How long joints stay with their motion, as Table 3 and the text have it; ours less the paper's, recursive [s]."""
+    """Compares how long joints follow with Table 3 and the text; returns ours minus the paper's, recursive [s]."""
     later = [ours - paper for ours, paper in zip(found["recursive"], TABLE_3["recursive"], strict=True)]
     seed = (
-        f"An error grows by about {FALL:.0f} 1/s after 5 s: to leave {min(later):.1f} s later is to have been a factor "
-        f"of {np.exp(FALL * min(later)):.0e} smaller. Which error is unacceptable, how torques were handed to ode45, "
-        "and its absolute tolerance are not said."
+        f"An error grows by about {FALL:.0f} 1/s after 5 s: leaving {min(later):.1f} s later means an error smaller by "
+        f"a factor of {np.exp(FALL * min(later)):.0e}. The paper does not say which error is unacceptable, how torques "
+        "were passed to ode45, or its absolute tolerance."
     )
-    same = f"{seed} By both algorithms it is the same time here: they differ by rounding."
+    same = f"{seed} Here both algorithms leave at the same time: they differ by rounding."
     for name, reason in (("recursive", seed), ("nonrecursive", same)):
         report.compare(
             f"six joints within {ACCEPTABLE:g} rad up to, {name}", "Table 3", TABLE_3[name], tuple(found[name]), "s",
@@ -315,13 +315,13 @@ def _times(report: Report, models: dict[str, Model]) -> None:
     report.figure("figure9", "Figure 9. Wall time of 6 s of forced simulation", figures.times(spent), data)
     rows = [[name, f"{spent[name]:.3g}", cost[name].evaluations, cost[name].steps, counted[name]] for name in models]
     header = ["algorithm", "wall time [ms]", "evaluations", "steps", "operations each"]
-    report.table("times", f"6 s of forced simulation, the least of {REPEATS} runs taken in turn", header, rows)
+    report.table("times", f"6 s of forced simulation, the minimum of {REPEATS} runs in turn", header, rows)
     report.say(
-        f"The recursive algorithm takes {counted['recursive']} operations an evaluation, the nonrecursive one "
+        f"The recursive algorithm takes {counted['recursive']} operations per evaluation, the nonrecursive one "
         f"{counted['nonrecursive']}, {counted['nonrecursive'] / counted['recursive']:.2f} times as many; it took "
         f"{spent['nonrecursive'] / spent['recursive']:.2f} times as long in this run. Both need the same number of "
-        "evaluations: what differs is operations (torques and integrator, the same in both, dilute it), not smoother "
-        "accelerations, as the paper says of its own. "
+        "evaluations: the difference comes from operations (diluted by torques and integrator, the same in both), not "
+        "from smoother accelerations, as the paper says of its own. "
         "(MATLAB's times are not in the text; Figure 9 is a plot.)"
     )
     rows = []
@@ -331,15 +331,15 @@ def _times(report: Report, models: dict[str, Model]) -> None:
         first = min((x for x in durations(fixed, ACCEPTABLE) if x is not None), default=None)
         rows.append([step, *(run.statistics.steps for run in runs), first])
     report.compare(
-        "steps more or less at other step sizes, recursive and nonrecursive", "section 5", 0,
+        "difference of steps at other step sizes, recursive and nonrecursive", "section 5", 0,
         tuple(int(np.ptp([row[k] for row in rows])) for k in (1, 2)), told="no significant effect",
     )  # fmt: skip
     header = ["step size [s]", "steps, recursive", "steps, nonrecursive", "fixed steps (RK4) leave at [s]"]
     report.table(
-        "steps", "Step sizes: of ode45, where they set the output only, and of a method with fixed steps", header, rows
+        "steps", "Step sizes: of ode45, where they only set the output, and of a method with fixed steps", header, rows
     )
     report.say(
-        "A step size given to ode45 sets where results are printed, not how it steps: the number of steps is the "
-        "same, which is why the paper saw no significant effect. With truly fixed steps (classical RK4) a smaller "
+        "A step size given to ode45 sets the output times, not its steps: the number of steps is the "
+        "same, which is why the paper saw no significant effect. With fixed steps (classical RK4) a smaller "
         "step delays the deviation, again by the logarithm of its error."
     )

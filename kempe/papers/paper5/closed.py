@@ -1,7 +1,7 @@
-"""The four-bar of paper 5 by the closed-form solution of its loop: one equation of motion, in the crank's angle.
+"""Closed form of paper 5's four-bar: one equation of motion in the crank angle, with the loop solved in closed form.
 
-Apart from the numbers of section 3.1 this shares nothing with the rest of Kempe: plane trigonometry, and SciPy's
-integrator. With alpha' = d alpha / d theta and phi' alike, the kinetic energy is A(theta) theta_t^2 / 2, so that
+Apart from the numbers of section 3.1 this shares nothing with the rest of Kempe: only trigonometry and SciPy's
+integrator. With alpha' = d alpha / d theta and similarly phi', the kinetic energy is A(theta) theta_t^2 / 2, so
 
     A theta_tt + A' theta_t^2 / 2 + V' = tau
 """
@@ -16,7 +16,8 @@ L1, L2, L3 = LENGTHS
 
 
 def others(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """alpha and phi for theta: the two circles about the crank's end and the rocker's pivot, on the paper's branch."""
+    """alpha and phi for theta: the intersection of two circles, about the crank's end and the rocker's pivot, on the
+    paper's branch."""
     x, y = APART - L1 * np.cos(theta), -L1 * np.sin(theta)  # from the crank's end A to the rocker's pivot
     away, way = np.hypot(x, y), np.arctan2(y, x)
     alpha = way + np.arccos((L2**2 + away**2 - L3**2) / (2 * L2 * away))
@@ -28,7 +29,7 @@ def slopes(theta, alpha, phi):
     """alpha', phi' and their derivatives: (13) differentiated once and twice by theta."""
     below = np.sin(alpha - phi)
     first = -L1 * np.sin(theta - phi) / (L2 * below), -L1 * np.sin(theta - alpha) / (L3 * below)
-    # What is left of (13) after two derivatives, along x and y, without alpha'' and phi''.
+    # The terms of (13) after two derivatives, along x and y, without alpha'' and phi''.
     x, y = (
         L1 * f(theta) + L2 * f(alpha) * first[0] ** 2 - L3 * f(phi) * first[1] ** 2 for f in (np.cos, np.sin)
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the virtual springs of paper 5 cost: seconds of runs, and subsystems computed side by side."""
+"""Costs of paper 5: seconds of runs with virtual springs, and subsystems computed in parallel."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +18,15 @@ from kempe.results.trajectory import Trajectory
 
 TOLERANCES = 1e-6, 1e-8
 ROWS = 0.01  # s, output of timed runs
-AT_ONCE = 200  # evaluations that are timed together
+AT_ONCE = 200  # evaluations timed together
 MANY = 4096  # states in one call
 PROCESSORS = range(1, 9)
 WORKERS = 2, 3, 7
-ONE, THREE, FASTER = 6.0, 0.4, 15.0  # s by one processor and by three, and how much faster that is: section 3.2.3
+ONE, THREE, FASTER = 6.0, 0.4, 15.0  # s on one processor and on three, and the speed-up: section 3.2.3
 
 
 def whole_runs(report: Report) -> None:
-    """Two seconds of both mechanisms, by springs and by equations."""
+    """Times two seconds of both mechanisms, by springs and by equations."""
     report.heading("Seconds of runs")
     law, rows = runs.push(), []
     cases = (
@@ -34,7 +34,7 @@ def whole_runs(report: Report) -> None:
         ("Gough-Stewart", runs.platforms(), runs.platform_start, law),
     )
     by_springs: dict[str, float] = {}
-    more = []  # evaluations by springs, over those by sslm
+    more = []  # evaluations by springs relative to sslm
     for name, models, start, torque in cases:
         starts = {way: start(model) for way, model in models.items()}
         for tolerance in TOLERANCES:
@@ -56,14 +56,14 @@ def whole_runs(report: Report) -> None:
     report.table("seconds", f"Two seconds of motion, rows every {ROWS:g} s; {RUNS} runs each, in turn", header, rows)
     report.compare(
         f"two seconds of the platform by springs, one processor, tolerance {TOLERANCES[-1]:.0e}", "section 3.2.3", ONE,
-        by_springs[cases[1][0]], "s", 0.5, "Simulink of 2002 against a compiled program.", "about 6 s", digits=2,
+        by_springs[cases[1][0]], "s", 0.5, "Simulink in 2002 against a compiled program.", "about 6 s", digits=2,
     )  # fmt: skip
     report.say(
         f"Springs need {min(more):.0f} to {max(more):.0f} times as many evaluations as sslm, each of fewer operations: "
-        "steps have to follow the swinging of the springs, and implicit ones, by radau, pay only where that is damped "
-        "and far faster than all else. The platform passes poses in which coordinates fail, so that sslm chooses "
+        "steps have to follow the oscillation of the springs, and implicit steps (radau) only pay if it is damped "
+        "and far faster than everything else. The platform passes poses at which coordinates fail: sslm chooses "
         "others on the way, which takes most of its time, and denoc, whose coordinates are the lengths of the legs, "
-        "ends. What denoc spends outside the loop is an expression that watches for that, traced for every run."
+        "ends. The time of denoc outside the loop is for tracing an expression that detects this, for every run."
     )
 
 
@@ -72,7 +72,7 @@ def _noted(found: list[Trajectory], model: Model, start: State, torque, toleranc
 
 
 def side_by_side(report: Report) -> None:
-    """Operations by subsystem, the speed-up they allow, and what threads give."""
+    """Operations by subsystem, the speed-up they allow, and measured times of threads."""
     report.heading("Subsystems side by side")
     held, found, gains = (runs.four_bars()[runs.SPRINGS], runs.platforms()[runs.SPRINGS]), [], []
     for model in held:
@@ -84,40 +84,40 @@ def side_by_side(report: Report) -> None:
         gains.append([counted.name, *(f"{counted.speed_up(n):.2f}" for n in PROCESSORS)])
     report.table("subsystems", "Operations of one evaluation of forward dynamics",
                  ["mechanism", "whole", "longest chain", "by subsystem, with ends of neighbours"], found)  # fmt: skip
-    report.table("speed_up", "Speed-up that processors allow at most: operations alone, talking for nothing",
+    report.table("speed_up", "Upper bound of the speed-up by processors: operations only, communication for free",
                  ["mechanism", *map(str, PROCESSORS)], gains)  # fmt: skip
     rows = []
     for model, start in zip(held, (runs.closed_start(held[0]), runs.platform_start(held[1])), strict=True):
         rows += [[model.mechanism.name, *row] for row in threads(model, start)]
-    report.table("threads", f"One evaluation, and {MANY} in one call; the least of {REPEATS} in turn",
+    report.table("threads", f"One evaluation, and {MANY} in one call; the minimum of {REPEATS} in turn",
                  ["mechanism", "how", "one state [us]", f"each of {MANY} states [us]"], rows)  # fmt: skip
     times = {name: float(one) for mechanism, name, one, _ in rows if mechanism == held[1].mechanism.name}
     share = times["the whole"] / times["parts, by 3 threads"]
     report.compare(
         "how many times as fast three processors are as one", "section 3.2.3", FASTER, float(gains[1][3]), "", 0.5,
-        "Ours is what operations allow at most. Three processors do at most three times the work of one; the rest of "
-        f"the paper's {ONE:g} and {THREE:g} s is, by its own words, time for function calls and idle communication. By "
-        f"three threads one evaluation goes {share:.2g} times as fast: handing over takes longer than computing.",
+        "Ours is the upper bound by operations. Three processors do at most three times the work of one; the rest of "
+        f"the paper's {ONE:g} and {THREE:g} s is, in its own words, time for function calls and idle communication. "
+        f"With three threads one evaluation is {share:.2g} times as fast: handing over takes longer than computing.",
         "almost 15", digits=3,
     )  # fmt: skip
     report.say(
-        "At one state threads lose by far: to hand jobs to threads and hear back takes tens of microseconds, the whole "
-        "evaluation a part of one. Processors that share a step have to meet after every evaluation, which is "
-        "every few tenths of a microsecond in a compiled loop. With many states in a call that is no matter, but parts "
-        "compute the ends of their neighbours anew and cost more than the whole all together; and many states can be "
-        "dealt out as they are, whatever the formulation."
+        "For one state threads are far slower: handing jobs to threads and back takes tens of microseconds, the whole "
+        "evaluation a fraction of one. Processors that share a step have to synchronize after every evaluation, which "
+        "is every few tenths of a microsecond in a compiled loop. With many states per call this does not matter, but "
+        "parts repeat computations of their neighbours and together cost more than the whole; and many states can be "
+        "distributed directly, with any formulation."
     )
     report.say(
         "The paper reports 6 s on one processor and 0.4 s on three, 'almost 15 times faster' (3.2.3). Three processors "
-        "do at most three times the work of one in the same time: no more than 3 of the 15 can be computing, and "
-        f"{gains[1][3]} by the operations above. The rest is what the paper names itself, 'the time spent for function "
-        "calling and the idle time of the communication among submodels': an overhead that its program had on one "
-        "processor and got rid of, not a computation that was shared."
+        "do at most three times the work of one in the same time: computing explains at most 3 of the 15, and "
+        f"{gains[1][3]} by the operations above. The rest is what the paper itself names, 'the time spent for function "
+        "calling and the idle time of the communication among submodels': an overhead of its program on one "
+        "processor, not shared computation."
     )
 
 
 def threads(model: Model, start: State) -> list[list]:
-    """Microseconds of forward dynamics: in a compiled loop, called from Python, in parts, and parts in threads."""
+    """Microseconds of forward dynamics: in a compiled loop, called from Python, in parts, and in threads."""
     whole, parts = model.kernel("forward_dynamics"), model.parallel().kernels()
     one = [np.array(x, dtype=float) for x in (start.q, start.v, np.zeros(model.nv))]
     if model.p_names:

@@ -1,4 +1,4 @@
-"""The figures of paper 5, drawn."""
+"""Figures of paper 5."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def named(names: tuple[str, ...], values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def columns(t: np.ndarray, groups: Mapping[str, Curves]) -> dict[str, np.ndarray]:
-    """Of a file of numbers: time, and every curve by its name and what is said of its group."""
+    """The columns of a data file: time, and every curve by its name and the label of its group."""
     return {"t [s]": t} | {f"{name}{what}": x for what, curves in groups.items() for name, x in curves.items()}
 
 
@@ -34,7 +34,7 @@ def _beside(axes: "Axes") -> None:
 
 
 def stiffness(at: Gaps, over: Gaps, bound: np.ndarray, printed: tuple[float, float]) -> "Figure":
-    """Figure 6: gaps over stiffness, (a) those at one time and (b) over a run; bound: 2 |lambda| / k for each panel."""
+    """Figure 6: gaps over stiffness, (a) at one time and (b) over a run; bound: 2 |lambda| / k for each panel."""
     figure, axes = sheet(1, 2, (10.5, 4.4))
     first, second = axes[0]
     first.loglog(at.k, at.end, color=BLUE, lw=0.9, label="e(0.1 s)")
@@ -51,7 +51,7 @@ def stiffness(at: Gaps, over: Gaps, bound: np.ndarray, printed: tuple[float, flo
 
 
 def over_time(t: np.ndarray, panels: Panels, behind: Sequence[Curves] = (), label: str = "") -> "Figure":
-    """Figures 7, 10, 11 and 13: panels below each other, what is compared with in dashes behind them."""
+    """Figures 7, 10, 11 and 13: stacked panels, with reference curves dashed."""
     figure, axes = sheet(len(panels), 1, (8, 1.2 + 2.6 * len(panels)))
     for k, (axis, (title, (unit, curves))) in enumerate(zip(axes[:, 0], panels.items(), strict=True)):
         for (name, values), color in zip(curves.items(), COLORS, strict=False):
@@ -66,7 +66,7 @@ def over_time(t: np.ndarray, panels: Panels, behind: Sequence[Curves] = (), labe
 
 
 def differences(t: np.ndarray, pairs: Mapping[str, tuple[Curves, Curves]]) -> "Figure":
-    """Figures 8 and 12: differences of angles and of rates, a column for each pair of approaches."""
+    """Figures 8 and 12: differences of angles and of rates, one column for each pair of approaches."""
     figure, axes = sheet(2, len(pairs), (1 + 4.0 * max(len(pairs), 1.6), 5.6))
     for column, (title, kinds) in zip(axes.T, pairs.items(), strict=True):
         for axis, curves, unit in zip(column, kinds, ("[rad]", "[rad/s]"), strict=True):
@@ -81,7 +81,7 @@ def differences(t: np.ndarray, pairs: Mapping[str, tuple[Curves, Curves]]) -> "F
 
 
 def platform(t: np.ndarray, shown: Panels, behind: Sequence[Curves], apart: Curves, open_: Curves) -> "Figure":
-    """Figure 14: places, angles and their rates, exact ones in dashes; then what runs differ by, and gaps."""
+    """Figure 14: positions, angles and their rates, exact ones dashed; then differences of runs, and gaps."""
     figure, axes = sheet(3, 2, (11, 9))
     for k, (axis, (title, (unit, curves))) in enumerate(zip(axes.flat, shown.items(), strict=False)):
         for (name, values), color in zip(curves.items(), COLORS, strict=True):

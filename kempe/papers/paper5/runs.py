@@ -1,7 +1,7 @@
-"""The runs of paper 5: its four-bar, rigid or with a coupler that bends, and its Gough-Stewart platform.
+"""Runs of paper 5: its four-bar, rigid or with a flexible coupler, and its Gough-Stewart platform.
 
-Cuts are held by springs, or loops closed by equations. theta, alpha and phi are the angles of crank, coupler and
-rocker to the ground, as in the paper's Figures 1 and 9: of a coupler that bends, that of the line through its ends.
+Loops are closed by springs at the cuts, or by equations. theta, alpha and phi are the angles of crank, coupler and
+rocker to the ground, as in the paper's Figures 1 and 9; for a flexible coupler, that of the line through its ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +23,8 @@ from kempe.spatial.quaternions import exponential, to_matrix
 
 SPRINGS = "springs"
 DURATION = 2.0  # s
-FINE = 1e-10  # tolerance of runs that are compared
-METHOD = "dop853"  # explicit: undamped springs swing, and are followed
+FINE = 1e-10  # tolerance of compared runs
+METHOD = "dop853"  # explicit, to follow the oscillation of undamped springs
 OUTPUT = 0.002  # s
 
 # ---- section 3.1 -----------------------------------------------------------------------------------------
@@ -36,17 +36,17 @@ STIFFNESS_PATH = "B.spring.stiffness"
 PRINTED = (pi / 2, 0.353281, 1.26486)  # theta, alpha, phi at the start [rad], at rest
 ANGLES = "theta", "alpha", "phi"
 BEAM = {"E": 2123.56, "I": 1.333417, "rho": 12.5, "A": 0.02}  # N/m^2, m^4, kg/m^3, m^2: section 3.2.1 (II)
-CLOSED = "augmented", "sslm", "denoc", "partition"  # the DAE approach and others, loops closed by equations
+CLOSED = "augmented", "sslm", "denoc", "partition"  # the DAE approach and others, with loops closed by equations
 
 
 def rigid_four_bar() -> Mechanism:
-    """Section 3.1: links of 1 kg, uniform rods; joint B, between coupler and rocker, is the one that is cut."""
+    """Section 3.1: uniform rods of 1 kg; joint B, between coupler and rocker, is cut."""
     m = Mechanism("paper-5-four-bar", gravity=(0.0, -GRAVITY, 0.0))
     return _joined(m, m.rod("coupler", length=LENGTHS[1], mass=1.0))
 
 
 def flexible_four_bar() -> Mechanism:
-    """Section 3.2.1: the same with a coupler that bends, by (45-50) put right; it keeps its chord, not its length."""
+    """Section 3.2.1: the same with a flexible coupler, by (45-50) corrected; it keeps its chord, not its arc length."""
     m = Mechanism("paper-5-flexible-four-bar", gravity=(0.0, -GRAVITY, 0.0))
     return _joined(m, m.beam("coupler", LENGTHS[1], **BEAM, modes=2, shape="pinned-pinned", stiffening=False))
 
@@ -61,18 +61,18 @@ def _joined(m: Mechanism, coupler: Body) -> Mechanism:
 
 
 def held_at_b(mechanism: Mechanism) -> Model:
-    """With a spring at B whose stiffness is an input, undamped."""
+    """A model with an undamped spring at B, whose stiffness is an input."""
     return mechanism.compile(SPRINGS, [STIFFNESS_PATH], stiffness=STIFFNESS, damping=0.0, cut=["B"])
 
 
 def closed_start(model: Model) -> State:
-    """theta = pi/2, the other two as near to the printed ones as closes the loop."""
+    """theta = pi/2, and the other two closed near the printed values."""
     theta, alpha, phi = PRINTED
     return model.assemble({"O": theta}, near={"A": alpha - theta, "C": phi})
 
 
 def printed_start(model: Model) -> State:
-    """The three angles as printed, which leave B open by a few micrometres."""
+    """The three angles as printed, with a gap of a few micrometres at B."""
     theta, alpha, phi = PRINTED
     return model.state({"O": theta, "A": alpha - theta, "C": phi})
 
@@ -89,14 +89,14 @@ def rates(run: Trajectory) -> np.ndarray:
 
 
 def _turned(run: Trajectory, of: Callable[[str], np.ndarray]) -> np.ndarray | float:
-    """The slope of (45) where the coupler begins, or its rate: joint A turns with the section there."""
+    """The slope of (45) at the start of the coupler, or its rate: joint A turns with that section."""
     if "coupler.eta1" not in run.model.q_names:
         return 0.0
     return pi / LENGTHS[1] * (of("coupler.eta1") + 2.0 * of("coupler.eta2"))
 
 
 def gap(found: np.ndarray) -> np.ndarray:
-    """e (44) of angles (n, 3): how far the ends of coupler and rocker are apart [m], by (13)."""
+    """The gap e (44) for angles (n, 3): the distance between the ends of coupler and rocker [m], by (13)."""
     x, y = (np.stack([f(found[:, k]) for k in range(3)]) for f in (np.cos, np.sin))
     l1, l2, l3 = LENGTHS
     return np.hypot(l1 * x[0] + l2 * x[1] - l3 * x[2] - APART, l1 * y[0] + l2 * y[1] - l3 * y[2])
@@ -104,7 +104,7 @@ def gap(found: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Over stiffnesses k [N/m]: the gap e [m] at one time, and its largest value and root mean square up to then."""
+    """Gaps over stiffnesses k [N/m]: e [m] at the end, and its largest value and root mean square up to then."""
 
     k: np.ndarray
     end: np.ndarray
@@ -113,7 +113,7 @@ class Gaps:
 
 
 def gaps(model: Model, start: State, stiffnesses: np.ndarray, duration: float, spacing: float, **options) -> Gaps:
-    """Runs of one duration, rows so near to each other [s] that the swinging of the spring is seen."""
+    """Gaps of runs of one duration, with rows spaced closely enough [s] to resolve the oscillation of the spring."""
     rows = []
     for k in stiffnesses:
         run = model.simulate(
@@ -127,7 +127,7 @@ def gaps(model: Model, start: State, stiffnesses: np.ndarray, duration: float, s
 
 @cache
 def four_bars(formulations: tuple[str, ...] = CLOSED) -> Mapping[str, Model]:
-    """The four-bar with springs at B, and by others."""
+    """The four-bar with springs at B, and with other formulations."""
     closed = {name: rigid_four_bar().compile(name, cut=["B"]) for name in formulations}
     return {SPRINGS: held_at_b(rigid_four_bar()), **closed}
 
@@ -142,7 +142,7 @@ def four_bar_run(
 
 @cache
 def flexible_four_bars() -> Mapping[str, Model]:
-    """The four-bar whose coupler bends, with springs at B and by equations."""
+    """The four-bar with the flexible coupler, with springs at B and by equations."""
     m = flexible_four_bar()
     return {SPRINGS: held_at_b(m), **{name: m.compile(name, cut=["B"]) for name in ("augmented", "sslm")}}
 
@@ -153,12 +153,12 @@ PLACES = "x", "y", "z"
 EULER = "phi", "theta", "psi"  # (23): about z, then y, then z again
 BALLS = [f"ball{k}" for k in LEGS]
 HOLD = 5e4, 50.0  # k [N/m], b [N s/m]
-FORCE = 9.0  # N: all legs push by 9 sin(pi t)
-# Legs at the start as printed: rho_i [m], and alpha_i and beta_i [rad], of Figure 4, which are those of another pose.
+FORCE = 9.0  # N: all legs push with 9 sin(pi t)
+# Legs at the start as printed: rho_i [m], and alpha_i and beta_i [rad] of Figure 4, which belong to another pose.
 LEGS_PRINTED = (1.48341, 1.53551, 1.66955, 1.58501, 1.54805, 1.58566)
 TURNS_PRINTED = (-0.77853, -1.31585, 1.31585, 0.77853, -2.87293, 2.87293)
 LEANING_PRINTED = 1.07521  # all six
-LEVEL = (-1.5, 0.0, 1.0)  # where a level platform gives alpha_i and beta_i
+LEVEL = (-1.5, 0.0, 1.0)  # where a level platform has the printed alpha_i and beta_i
 
 
 def push() -> Law:
@@ -168,13 +168,13 @@ def push() -> Law:
 
 @cache
 def platforms(formulations: tuple[str, ...] = ("sslm", "denoc")) -> Mapping[str, Model]:
-    """The platform with springs at all six balls, floating, and by others."""
+    """The platform with springs at all six balls, floating, and with other formulations."""
     held = gough_stewart().compile(SPRINGS, stiffness=HOLD[0], damping=HOLD[1], cut=BALLS)
     return {SPRINGS: held, **{name: gough_stewart().compile(name) for name in formulations}}
 
 
 def platform_start(model: Model, aside: float = 0.0) -> State:
-    """The platform at its pose, legs where geometry has them; `aside` [m] in x of it."""
+    """The platform at its initial pose, shifted by `aside` [m] in x, with legs by geometry."""
     (x, y, z), tilt = GOUGH_START
     return gough_stewart_at(model, (x + aside, y, z), tilt)
 
@@ -182,12 +182,12 @@ def platform_start(model: Model, aside: float = 0.0) -> State:
 def platform_run(
     model: Model, law: Law, tolerance: float = 1e-8, output: float = OUTPUT, aside: float = 0.0
 ) -> Trajectory:
-    """Two seconds from the paper's pose, or from beside it."""
+    """Two seconds from the paper's pose, or shifted by `aside`."""
     return model.simulate(platform_start(model, aside), DURATION, law, tolerance, output, METHOD)
 
 
 def euler(rotations: np.ndarray) -> np.ndarray:
-    """phi, theta and psi (n, 3) of Q (23), theta from 0 to pi; continued where they turn past half a turn."""
+    """phi, theta and psi (n, 3) of Q (23), theta from 0 to pi; continued beyond half a turn."""
     phi = np.arctan2(rotations[:, 1, 2], rotations[:, 0, 2])
     theta = np.arctan2(np.hypot(rotations[:, 0, 2], rotations[:, 1, 2]), rotations[:, 2, 2])
     psi = np.arctan2(rotations[:, 2, 1], -rotations[:, 2, 0])
@@ -195,8 +195,8 @@ def euler(rotations: np.ndarray) -> np.ndarray:
 
 
 def directions(place, tilt: float) -> np.ndarray:
-    """rho, alpha and beta (6, 3) of the legs by Figure 4 with the platform at a place, turned about y: azimuth, and the
-    angle to the vertical."""
+    """rho, alpha (azimuth) and beta (angle to the vertical) of the legs (6, 3), by Figure 4, with the platform at
+    `place`, rotated about y."""
     turn = to_matrix(exponential(np.array([0.0, tilt, 0.0])))
     heads = np.column_stack([HEADS, np.full(len(HEADS), BELOW)]) @ turn.T + np.asarray(place)
     x, y, z = (heads - np.column_stack([FEET, np.zeros(len(FEET))])).T
@@ -205,7 +205,7 @@ def directions(place, tilt: float) -> np.ndarray:
 
 
 def openings(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """The largest gap of any cut in every row [m], and how fast the fastest opens [m/s]."""
+    """The largest gap of any cut in every row [m], and the largest gap rate [m/s]."""
     model, size = run.model, float(run.model.equations.closure_size)
     found = (model.residual(run.q, p=run.inputs), model.loop_slip(run.q, run.v, p=run.inputs))
     gap_, speed = (np.linalg.norm(x.reshape(len(run), len(LEGS), 3), axis=2).max(axis=1) * size for x in found)

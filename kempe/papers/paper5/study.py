@@ -1,4 +1,4 @@
-"""Paper 5 reproduced: J. Wang, C. M. Gosselin and L. Cheng (2002), Figures 6-8 and 10-14, and what they cost."""
+"""Paper 5 reproduced: J. Wang, C. M. Gosselin and L. Cheng (2002), Figures 6-8 and 10-14, and costs."""
 
 from collections.abc import Callable
 
@@ -13,9 +13,9 @@ from kempe.results.trajectory import Trajectory
 
 TITLE = "Paper 5: the virtual springs of Wang, Gosselin and Cheng (2002)"
 FIGURE_6 = 0.1, 1e6, 10**-5.5  # s, N/m, m: "the value of e is around 10^-5.5"
-SEEN = 2e-5  # s, between rows of runs whose springs swing by up to 1 kHz
-BESIDE = 1e-9  # m: how far beside the start another run begins, to see how that grows
-EARLY = 1.5  # s: until then runs of the platform are compared
+SEEN = 2e-5  # s, between rows of runs whose springs oscillate at up to 1 kHz
+BESIDE = 1e-9  # m: the initial perturbation of another run, to measure its growth
+EARLY = 1.5  # s: runs of the platform are compared up to this time
 CLOSED = 1e-4, 1e-3  # m and m/s, section 3.2.3: "the errors are around"
 COORDINATES = 3, 24, 5  # of the four-bar, the platform (24) and the flexible four-bar, sections 2.1, 2.2 and 3.2.1
 SUBMODELS, PROCESSORS = 7, 8  # section 3.2.3, and after (43)
@@ -23,12 +23,12 @@ PARTS = (0.0, 0.5), (0.5, 1.0), (1.0, 1.5), (1.5, 2.0)  # s
 
 
 def study(report: Report, say: Callable[[str], None]) -> None:
-    """Runs everything and reports it; `say` hears what is being done."""
+    """Runs the study and fills the report; `say` reports progress."""
     report.say(
         "J. Wang, C. M. Gosselin and L. Cheng, Modeling and simulation of robotic systems with closed kinematic "
-        "chains using the virtual spring approach, Multibody System Dynamics (2002): cuts are held by springs and "
-        "dampers in the place of equations (formulation 'springs'). The text has no figures: what it says in words "
-        "stands beside ours."
+        "chains using the virtual spring approach, Multibody System Dynamics (2002): cuts are closed by springs and "
+        "dampers instead of equations (formulation 'springs'). The text has no figures: its statements are quoted "
+        "with ours."
     )
     say("Figure 6")
     hardest = _figure_6(report)
@@ -48,7 +48,7 @@ def study(report: Report, say: Callable[[str], None]) -> None:
 
 
 def _figure_6(report: Report) -> float:
-    """When the joint's force is largest [s], besides."""
+    """Figure 6; returns the time of the largest joint force [s]."""
     report.heading("Figure 6: the gap over the stiffness")
     model, closed = (runs.four_bars()[way] for way in (runs.SPRINGS, "augmented"))
     start, (moment, stiffness, printed) = runs.closed_start(model), FIGURE_6
@@ -71,17 +71,17 @@ def _figure_6(report: Report) -> float:
     )
     report.say(
         f"At k = 1e6 and {moment:g} s the gap is {now} m, its largest value so far {most}, its root mean square "
-        f"{mean}; the paper reads 10^-5.5 off its figure. Undamped, the gap swings between 0 and 2 |lambda| / k, "
-        f"lambda the force of the closed joint ({early:.2f} N up to {moment:g} s), so that its value at one time is a "
-        f"matter of phase: between k = 10^5.75 and 10^6.25 it lies anywhere from {lowest} to {highest}, and is below "
+        f"{mean}; the paper reads 10^-5.5 off its figure. Undamped, the gap oscillates between 0 and 2 |lambda| / k, "
+        f"with lambda the force of the closed joint ({early:.2f} N up to {moment:g} s), so its value at one time "
+        f"depends on the phase: between k = 10^5.75 and 10^6.25 it is anywhere from {lowest} to {highest}, and below "
         f"10^-5.5 for {100 * (at.end[near] < printed).mean():.0f} % of all k. The largest value and the root mean "
-        "square fall as 1 / k, without luck."
+        "square fall as 1 / k, independent of phase."
     )
     report.compare(
         "log10 of the gap e [m] at k = 1e6 and 0.1 s", "section 3.1.1, Fig. 6", -5.5, float(np.log10(at.end[there])),
-        to=0.05, reason=f"Undamped, the gap swings between 0 and 2 |lambda| / k, and its value at one time is a matter "
-        f"of phase: for k from 10^5.75 to 10^6.25 it is anywhere from {lowest} to {highest} m, and below 10^-5.5 m for "
-        f"{100 * (at.end[near] < printed).mean():.0f} % of them.", told="around -5.5", digits=3,
+        to=0.05, reason=f"Undamped, the gap oscillates between 0 and 2 |lambda| / k, and its value at one time depends "
+        f"on the phase: for k from 10^5.75 to 10^6.25 it is anywhere from {lowest} to {highest} m, and below 10^-5.5 m "
+        f"for {100 * (at.end[near] < printed).mean():.0f} % of them.", told="around -5.5", digits=3,
     )  # fmt: skip
     other = runs.printed_start(model)
     report.compare("alpha and phi at the start, the loop closed", "section 3.1", runs.PRINTED[1:],
@@ -90,8 +90,8 @@ def _figure_6(report: Report) -> float:
     coarse = runs.gaps(model, start, np.array([stiffness]), moment, SEEN, method="dopri5", tolerance=1e-6)
     wide = float(runs.gap(np.array([[other["O"], other["O"] + other["A"], other["C"]]]))[0])
     report.say(
-        f"From the angles as printed, rounded to six digits, B begins open by {wide:.1e} m, and e(0.1 s) is "
-        f"10^{np.log10(off.end[0]):.2f} m; with Runge and Kutta's method of order 5 at 1e-6, from the "
+        f"From the printed angles, rounded to six digits, B starts with a gap of {wide:.1e} m, and e(0.1 s) is "
+        f"10^{np.log10(off.end[0]):.2f} m; with a Runge-Kutta method of order 5 at 1e-6, from the "
         f"closed start 10^{np.log10(coarse.end[0]):.2f}. Over 2 s the force grows to "
         f"{force.max():.0f} N, at {exact.t[force.argmax()]:.2f} s, and the gap with it."
     )
@@ -131,21 +131,21 @@ def _figures_7_and_8(report: Report, hardest: float) -> None:
             ]
         )
     apart = {way: float(np.abs(runs.angles(found[way]) - exact[0]).max()) for way in ("augmented", runs.SPRINGS)}
-    report.compare("angles by the DAE less those of the closed form, at most", "section 3.1.2, Fig. 8", 0.0,
+    report.compare("angles by the DAE minus those of the closed form, at most", "section 3.1.2, Fig. 8", 0.0,
                    apart["augmented"], "rad", 1e-6, told="'almost identical'", digits=1)  # fmt: skip
     report.compare(
-        "angles by springs less those of the closed form, at most", "section 3.1.2, Fig. 8", 0.0, apart[runs.SPRINGS],
-        "rad", 1e-3, f"Near {hardest:.2f} s the force of the joint is largest, and the spring stretches with it; the "
-        f"difference falls as 1 / k.", "'very small'", digits=1,
+        "angles by springs minus those of the closed form, at most", "section 3.1.2, Fig. 8", 0.0, apart[runs.SPRINGS],
+        "rad", 1e-3, f"Near {hardest:.2f} s the force of the joint is largest, and so is the extension of the spring; "
+        f"the difference falls as 1 / k.", "'very small'", digits=1,
     )  # fmt: skip
     header = ["by", "angles, up to 1 s, 2 s [rad]", "rates, up to 1 s, 2 s [rad/s]", "gap [m]"]
-    report.table("differences", "From the closed form, at most; runs at tolerance 1e-10", header, rows)
+    report.table("differences", "Largest differences from the closed form; runs at tolerance 1e-10", header, rows)
     report.say(
         f"The closed form is one equation in the crank's angle, with the loop solved by trigonometry, integrated by "
         f"SciPy at 1e-12; it shares no code with the others. The DAE approach and it are 'almost identical', as the "
-        f"paper says. What is left of the springs is the stretch of the spring where the force is large, near "
-        f"{hardest:.2f} s, and its swinging, which rates show and angles do not; the paper calls the differences 'very "
-        f"small'."
+        f"paper says. The remaining difference of the springs is their extension where the force is large, near "
+        f"{hardest:.2f} s, and their oscillation, visible in rates but not in angles; the paper calls the differences "
+        f"'very small'."
     )
 
 
@@ -160,23 +160,23 @@ def _figure_14(report: Report) -> None:
     t = run.t
     shown, behind = _moved(run), _moved(exact)
     far = {name: np.linalg.norm(x.point("platform") - exact.point("platform"), axis=1)
-           for name, x in (("springs and sslm", run), (f"sslm, begun {BESIDE:g} m aside", aside))}  # fmt: skip
+           for name, x in (("springs and sslm", run), (f"sslm, started {BESIDE:g} m aside", aside))}  # fmt: skip
     gap, speed = runs.openings(run)
     drawn = figures.platform(t, shown, [curves for _, curves in behind.values()], far, {"gap": gap, "rate": speed})
     groups = {f", {title} {unit}": curves for title, (unit, curves) in shown.items()} | {" [m]": far}
     data = columns(t, groups | {" at the cuts [m, m/s]": {"gap": gap, "rate": speed}})
-    report.figure("figure14", "Figure 14. The platform by springs, k = 5e4, b = 50; in dashes by sslm", drawn, data)
-    report.animation("platform", "Figure 14: the platform, its balls held by springs, two seconds",
+    report.figure("figure14", "Figure 14. The platform by springs, k = 5e4, b = 50; dashed: sslm", drawn, data)
+    report.animation("platform", "Figure 14: the platform with springs at its balls, two seconds",
                      lambda path: run.animate(path, points=["platform"]))  # fmt: skip
     lengths, level = runs.directions(*GOUGH_START)[:, 0], runs.directions(runs.LEVEL, 0.0)[:, 1:]
     turned = np.abs(level - np.column_stack([runs.TURNS_PRINTED, np.full(len(LEGS), runs.LEANING_PRINTED)])).max()
     report.say(
         "The run starts from the platform's pose at rest (x = -1.5, y = 0.1, z = 1.5, theta = 0.1 in (23)); geometry "
-        f"gives the legs: their lengths are the printed rho_i to {np.abs(lengths - runs.LEGS_PRINTED).max():.0e} m. "
-        f"The printed alpha_i and beta_i are those of another pose, a level platform at x, y, z = {runs.LEVEL}, to "
-        f"{turned:.0e} rad. Hooke joints turn about x, then y; r_il = r_iu = 0.5 are from the foot and from the "
-        "ball; lower parts have the inertia given for upper ones; g = 9.8. Bounds of the lengths (0.5 and 4.5 m) do "
-        "nothing."
+        f"gives the legs: their lengths agree with the printed rho_i to "
+        f"{np.abs(lengths - runs.LEGS_PRINTED).max():.0e} m. The printed alpha_i and beta_i belong to another pose, a "
+        f"level platform at x, y, z = {runs.LEVEL}, to {turned:.0e} rad. Hooke joints turn about x, then y; r_il = "
+        "r_iu = 0.5 are from the foot and from the ball; lower parts have the inertia given for upper ones; g = 9.8. "
+        "Bounds of the lengths (0.5 and 4.5 m) are ignored."
     )
     _legs(report)
     rows = []
@@ -185,8 +185,8 @@ def _figure_14(report: Report) -> None:
         rows.append([f"{a:g} to {b:g}", *(f"{f(x[at]):.1e}" for x in (gap, speed) for f in (np.median, np.max)),
                      *(f"{x[at].max():.0e}" for x in far.values())])  # fmt: skip
     header = ["time [s]", "gap, median [m]", "largest", "its rate, median [m/s]", "largest", "from sslm, largest [m]",
-              f"of sslm, begun {BESIDE:g} m aside [m]"]  # fmt: skip
-    report.table("closure", "What is open at the cuts, and how far platforms are apart", header, rows)
+              f"of sslm, started {BESIDE:g} m aside [m]"]  # fmt: skip
+    report.table("closure", "Gaps at the cuts, and distances between platforms", header, rows)
     early, apart = t <= EARLY, far["springs and sslm"]
     held = tuple(float(np.median(x[early])) for x in (gap, speed))
     for what, unit, paper, ours in zip(("gaps", "rates of gaps"), ("m", "m/s"), CLOSED, held, strict=True):
@@ -197,27 +197,27 @@ def _figure_14(report: Report) -> None:
     count = len(legs.t) - 1
     near = np.linalg.norm(legs.point("platform")[:count] - exact.point("platform")[:count], axis=1).max()
     report.say(
-        "The paper: 'the errors are around 10^-4 and 10^-3 respectively', in displacements and velocities. So they are "
-        f"here, in the median; the largest up to {EARLY:g} s are {gap[early].max():.0e} m and "
-        f"{speed[early].max():.0e} m/s. Until then the platform is within {apart[early].max():.0e} m of where "
-        f"equations have it. In coordinates of the legs' lengths, by denoc, a run is the same to {near:.0e} m up to "
+        "The paper: 'the errors are around 10^-4 and 10^-3 respectively', in displacements and velocities. Here the "
+        f"medians agree with that; the largest up to {EARLY:g} s are {gap[early].max():.0e} m and "
+        f"{speed[early].max():.0e} m/s. Until then the platform is within {apart[early].max():.0e} m of the run by "
+        f"equations. With leg lengths as coordinates, by denoc, a run agrees to {near:.0e} m up to "
         f"{legs.t[-1]:.3f} s, and ends: there the platform can move with all legs held, and tips over."
     )
     fold, shortest = np.abs(np.cos(run["hooke1"][:, 1])), min(float(run[f"leg{k}"].min()) for k in LEGS)
     report.say(
         f"At {t[fold.argmin()]:.2f} s the first leg points along the first axis of its Hooke joint to within "
-        f"{fold.min():.3f} rad, where the joint cannot follow: it is thrown around by up to "
+        f"{fold.min():.3f} rad, where the joint cannot follow: it turns at up to "
         f"{np.abs(run.rate('hooke1')[:, 0]).max():.0f} rad/s, gaps grow to {gap.max():.0e} m, and runs that were "
-        f"within {apart[early].max():.0e} m of each other are up to {apart.max():.0e} m apart. Which way the Hooke "
-        f"joints lie is not in the text, and no leg is shorter than {shortest:.3f} m (the paper's bound is 0.5): "
-        f"beyond that time runs are not compared."
+        f"within {apart[early].max():.0e} m of each other are up to {apart.max():.0e} m apart. The text does not give "
+        f"the orientation of the Hooke joints, and no leg is shorter than {shortest:.3f} m (the paper's bound is 0.5); "
+        f"runs are not compared beyond that time."
     )
 
 
 def _legs(report: Report) -> None:
-    """The start of the platform, by geometry, and what is counted of it."""
+    """Compares the start of the platform with geometry, and its counts."""
     stated, level = runs.directions(*GOUGH_START), runs.directions(runs.LEVEL, 0.0)
-    rounded = "Places of the feet and of the platform's joints are given to a millimetre."
+    rounded = "Positions of the feet and of the platform's joints are given to a millimetre."
     report.compare(
         "rho_1 to rho_6 at the start", "section 3.2.3", runs.LEGS_PRINTED, tuple(stated[:, 0].tolist()), "m", 5e-4,
         rounded, digits=6,
@@ -226,8 +226,8 @@ def _legs(report: Report) -> None:
         off = float(np.abs(level[:, k] - printed).max())
         report.compare(
             f"{name}_1 to {name}_6 at the start", "section 3.2.3", printed, tuple(stated[:, k].tolist()), "rad", 5e-4,
-            f"Printed are those of another pose: of a level platform at x, y, z = {runs.LEVEL} they are right to "
-            f"{off:.0e} rad. Ours are of the stated pose, as rho_i are.", digits=6,
+            f"The printed ones belong to another pose: for a level platform at x, y, z = {runs.LEVEL} they agree to "
+            f"{off:.0e} rad. Ours are for the stated pose, like rho_i.", digits=6,
         )  # fmt: skip
     models = runs.four_bars()[runs.SPRINGS], runs.platforms()[runs.SPRINGS], runs.flexible_four_bars()[runs.SPRINGS]
     report.compare("coordinates of the four-bar, the platform and the flexible four-bar", "(15), (24), section 3.2.1",
@@ -239,7 +239,7 @@ def _legs(report: Report) -> None:
 
 
 def _moved(run: Trajectory) -> dict[str, tuple[str, dict[str, np.ndarray]]]:
-    """Place, Euler angles, velocity and angular velocity of the platform."""
+    """Position, Euler angles, velocity and angular velocity of the platform."""
     rotations, places = run.pose("platform")
     twist = run.model.twist("platform", run.q, run.v, p=run.inputs)
     return {
