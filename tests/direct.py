@@ -23,6 +23,7 @@ class Direct(Model):
     """A model whose functions are evaluated one state after the other."""
 
     _prepared = (None, (), True)  # there is no native code to enter
+    loops_repeat = False  # nor a program with repeated blocks
 
     @cached_property
     def decision(self) -> Decision:

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 import typer
 
-from benchmarks.counts import arm_of_four_bars, operations, ring
+from benchmarks.counts import arm_of_four_bars, operations
 from docs.hooks import examples
 from kempe.cli import app
 from kempe.commands.counts import counts
@@ -84,19 +84,6 @@ def test_counts_on_the_page_of_denoc_are_those_of_the_command(name):
     functions += "generalized_efforts", "inverse_dynamics, denoc"
     row = f"| `{name}` | {' | '.join(str(found[function]['total']) for function in functions)} |"
     assert any(line.startswith(row) for line in (ROOT / "docs/denoc.md").read_text().splitlines())
-
-
-def test_the_table_of_choices_is_what_is_counted_and_taken():
-    named = {f"`{name}`": ENTRIES[name].build() for name in ("four-bar", "excavator", "two-arms")}
-    named |= {"ring of 12 rods": ring(12), "arm of 5 four-bars": arm_of_four_bars(5)}
-    page = (ROOT / "docs/choosing.md").read_text().splitlines()
-    for label, mechanism in named.items():
-        model, found = mechanism.compile(), operations(mechanism)
-        ways = [found[way] for way in ("partition, composite", "partition, clusters", "sslm")]
-        taken = model.decision.taken
-        told = f"`{taken.formulation}`" + (f", {taken.way}" if taken.way else "")
-        numbers = map(str, (model.dof, model.nv - model.dof, *ways))
-        assert f"| {label} | {' | '.join(numbers)} | {told} |" in page
 
 
 def in_table(label: str, found: dict[str, int]) -> bool:

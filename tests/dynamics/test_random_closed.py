@@ -61,9 +61,9 @@ def check_single_bodies(freedom: int, model: Model, state: State, seed: int, sha
     assert bodies.unbalanced(own, reactions) < 1e-9
 
 
-def on_numbers(closed: Closed, cut: tuple[str, ...] | None = None) -> Model:
+def on_numbers(closed: Closed, formulation: str = "auto", cut: tuple[str, ...] | None = None) -> Model:
     """Its model without compiled code, at the state and with the freedom it was built with."""
-    equations = closed.mechanism.compile(cut=closed.closing if cut is None else cut).equations
+    equations = closed.mechanism.compile(formulation, cut=closed.closing if cut is None else cut).equations
     model = Direct(equations, closed.mechanism)
     model.compiled["assembled samples"] = [closed.state(model).q]
     model.dof = closed.freedom

@@ -16,6 +16,7 @@ from kempe.gallery.benchmarks import SQUEEZER_START, SQUEEZER_TORQUE, n_four_bar
 from kempe.gallery.entries import ENTRIES
 from kempe.gallery.loops import bricard
 from kempe.model.model import Model
+from tests.long import LONG
 
 DEG = np.pi / 180
 
@@ -57,7 +58,7 @@ def test_the_squeezer_is_where_others_have_it():
         (10, "partition", [(-0.129306, -0.991605), (0.204353561, 0.978897146), (0.477803, 0.878467)]),
         (40, "sslm", [(-0.115357, -0.993324), (0.180512227, 0.983572741), (0.410901, 0.911680)]),
         (160, "sslm", [(-0.111779, -0.993733), (0.174508764, 0.984655621), (0.394545, 0.918877)]),
-    ],
+    ][: None if LONG else 4],
 )
 def test_a_row_of_four_bars_through_its_singular_poses(count, formulation, places):
     """All uprights as one pendulum: the angle at 1, 10 and 20 s, after a score of poses with all bars in one line."""
