@@ -31,6 +31,14 @@ def pytest_report_header():
     return f"browser: {found_browser() or 'none on PATH, so tests/view/test_browser.py is left out'}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Several processes each begin with a row of whole files, so that what a file compiles once is compiled once; who
+    is done early takes over half of what another has left."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
 def pytest_collection_finish():
     """Modules and tests stay to the end, and need not be looked through each time."""
     gc.collect()

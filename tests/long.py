@@ -1,4 +1,4 @@
-"""The long forms of tests: `make test-long` sets KEMPE_LONG, and what takes minutes to draw and to compile is run too."""
+"""The long forms of tests: `make test-long` sets KEMPE_LONG, and what takes long to draw or to compile is run too."""
 
 import os
 from typing import Any
