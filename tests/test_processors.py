@@ -13,10 +13,10 @@ import pytest
 
 from kempe.gallery.entries import ENTRIES
 from tests.closed import random_closed
+from tests.long import LONG, some
 
-LONG = bool(os.environ.get("KEMPE_LONG"))
-GALLERY = list(ENTRIES) if LONG else ["four-bar", "n-four-bar", "bricard", "two-arms"]
-SEEDS = range(40) if LONG else range(3)
+GALLERY = some(["n-four-bar", "bricard", "two-arms"], list(ENTRIES))
+SEEDS = range(some(2, 40))
 LESS = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"  # what NumPy may do without
 MACHINES = {
     "as it is": {},
