@@ -24,6 +24,7 @@ class Direct(Model):
     """A model whose functions are evaluated one state after the other."""
 
     _prepared = (None, (), True)  # there is no native code to enter
+    loops_repeat = False  # nor a program with repeated blocks
 
     def __init__(self, equations, source, structures=None):
         super().__init__(equations, source, structures)

@@ -1,26 +1,58 @@
 """The command as people type it: screens, files, JSON, and mistakes told in one sentence with exit code 2."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import warnings
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import kempe as kp
+from kempe import cli
 from kempe.cli import app
 from kempe.commands.run import assignments
 from kempe.errors import FileError, StateError
 
 
 def run(*arguments, cwd: Path, rc: int = 0) -> subprocess.CompletedProcess:
+    """What a process would say, from this one, which has imported everything."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with ExitStack() as stack:
+        for each in (
+            chdir(cwd),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            patch.dict(os.environ, COLUMNS="100"),
+            patch.object(cli.console, "_width", 100),
+            patch.object(sys, "argv", ["kempe", *arguments]),
+            patch.object(sys, "excepthook", sys.excepthook),
+            warnings.catch_warnings(),
+        ):
+            stack.enter_context(each)
+        warnings.resetwarnings()
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    return answered(subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue()), rc)
+
+
+def typed(*arguments, cwd: Path, rc: int = 0) -> subprocess.CompletedProcess:
+    """What a process says."""
     root = Path(kp.__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "100"}
     command = [sys.executable, "-m", "kempe", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+    return answered(subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment), rc)
+
+
+def answered(done: subprocess.CompletedProcess, rc: int) -> subprocess.CompletedProcess:
     assert done.returncode == rc, done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -48,7 +80,7 @@ def folder(tmp_path_factory):
 
 
 def test_list(folder):
-    text = run("list", cwd=folder).stdout
+    text = typed("list", cwd=folder).stdout
     assert "puma" in text
     assert "Mohan and Saha (2007)" in text
     names = [entry["name"] for entry in json.loads(run("list", "--json", cwd=folder).stdout)]
@@ -219,7 +251,7 @@ def test_mistakes_are_one_sentence_and_exit_code_2(folder, arguments, sentence):
     (folder / "four bar.yaml").write_text(FOUR_BAR)
     (folder / "empty.yaml").write_text("")
     (folder / "broken.yaml").write_text("name: x\nbodies: {a: {rod: {lenght: 1}}}\n")
-    done = run(*arguments, cwd=folder, rc=2)
+    done = (typed if arguments == ("info", "pumma") else run)(*arguments, cwd=folder, rc=2)
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
@@ -238,7 +270,7 @@ def test_a_run_that_breaks_off_has_exit_code_1(folder):
     m.revolute("shoulder", m.ground.at(0, 0), first.at(0, 0))
     m.revolute("elbow", first.at(1, 0), second.at(0, 0))
     m.save(folder / "bars.yaml")
-    done = run("run", "bars.yaml", cwd=folder, rc=1)
+    done = typed("run", "bars.yaml", cwd=folder, rc=1)
     assert "inertia matrix turned singular at t = 0 s" in done.stdout
 
 

@@ -2,8 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,17 +10,14 @@ import pytest
 import typer
 
 from benchmarks import accounting
-from benchmarks.counts import arm_of_four_bars, operations, ring
+from benchmarks.counts import arm_of_four_bars, operations
 from docs.hooks import examples
 from kempe.cli import app
-from kempe.commands.counts import FORWARD, counts, formulations
+from kempe.commands.counts import FORWARD, counts
 from kempe.commands.subject import subject
 from kempe.compiler.count import count
-from kempe.dynamics.partition import Partition
 from kempe.gallery.benchmarks import n_four_bar
 from kempe.gallery.entries import ENTRIES
-from kempe.kernels.kernels import function_program
-from kempe.mechanism.mechanism import Mechanism
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -90,25 +86,6 @@ def test_counts_on_the_page_of_denoc_are_those_of_the_command(name):
     functions += "generalized_efforts", "inverse_dynamics, denoc"
     row = f"| `{name}` | {' | '.join(str(found[function]['total']) for function in functions)} |"
     assert any(line.startswith(row) for line in (ROOT / "docs/denoc.md").read_text().splitlines())
-
-
-CHOSEN: dict[str, Callable[[], Mechanism]] = {
-    **{f"`{name}`": ENTRIES[name].build for name in ("four-bar", "excavator", "two-arms", "stewart")},
-    **{f"ring of {links} rods": partial(ring, links) for links in (6, 8, 12)},
-    "arm of 5 four-bars": partial(arm_of_four_bars, 5),
-}
-
-
-@pytest.mark.parametrize("label", CHOSEN)
-def test_the_table_of_choices_is_what_is_counted_and_taken(label):
-    mechanism = CHOSEN[label]()
-    model, ways = mechanism.compile(), ("partition, composite", "partition, clusters", "sslm")
-    equations = formulations(mechanism, model)
-    numbers = [model.dof, model.nv - model.dof, *(count(function_program(equations[x], FORWARD)).total for x in ways)]
-    taken = model.decision.taken.formulation
-    told = f"`{taken.name}`" + (f", {taken.way}" if isinstance(taken, Partition) else "")
-    row = f"| {label} | {' | '.join(map(str, numbers))} | {told} |"
-    assert row in (ROOT / "docs/choosing.md").read_text().splitlines()
 
 
 def test_counts_on_the_page_of_performance():

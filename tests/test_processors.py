@@ -13,10 +13,10 @@ import pytest
 
 from kempe.gallery.entries import ENTRIES
 from tests.closed import random_closed
+from tests.long import LONG, some
 
-LONG = bool(os.environ.get("KEMPE_LONG"))
-GALLERY = list(ENTRIES) if LONG else ["four-bar", "n-four-bar", "bricard", "two-arms"]
-SEEDS = range(40) if LONG else range(3)
+GALLERY = some(["n-four-bar", "bricard", "two-arms"], list(ENTRIES))
+SEEDS = range(some(2, 40))
 LESS = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"  # what NumPy may do without
 MACHINES = {
     "as it is": {},
@@ -53,22 +53,22 @@ def told(names: list[str], **more: str) -> dict:
 
 @pytest.fixture(scope="module")
 def here(names):
-    return told(names)["programs"]
+    return told(names, KEMPE_WATCH="1")
 
 
 @pytest.mark.parametrize("machine", [x for x in MACHINES if LONG or x in CI])
 def test_every_machine_compiles_the_same_programs(names, here, machine):
     if platform.machine() != "x86_64":
-        assert here
+        assert here["programs"]
         return
     there = told(names, **MACHINES[machine])["programs"]
-    for name, found in here.items():
+    for name, found in here["programs"].items():
         assert there[name] == found, name
 
 
-def test_nothing_on_the_way_to_a_program_differs_between_processors(names):
+def test_nothing_on_the_way_to_a_program_differs_between_processors(here):
     """No BLAS, LAPACK, NumPy's or the C library's elementary functions: whatever machine the test runs on."""
-    assert told(names, KEMPE_WATCH="1")["met"] == []
+    assert here["met"] == []
 
 
 def test_what_is_looked_for_is_found():

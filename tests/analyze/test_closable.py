@@ -3,16 +3,16 @@
 `make test-long` asks a thousand of them.
 """
 
-import os
 import time
 import warnings
 
 import pytest
 
 from tests.closable import question
+from tests.long import some
 
-COUNT = 1000 if os.environ.get("KEMPE_LONG") else 36
-AT_ONCE = 12
+COUNT = some(18, 1000)
+AT_ONCE = 6
 HARD = [13, 35, 37, 41, 52, 279, 329]  # not closed once, or slowly
 LONGEST = 1.0  # s of a processor for one answer, after what it takes is compiled
 

@@ -15,6 +15,8 @@ from kempe.mechanics.state import State
 from kempe.mechanism.joints import KINDS
 from kempe.model.model import Model
 from tests.closed import CUTS, Closed, mechanisms, random_closed
+from tests.direct import Direct
+from tests.long import LONG
 
 CASES = [(True, 1, 11), (True, 2, 11), (True, 3, 12), (True, 4, 12), (False, 1, 12), (False, 2, 11), (False, 3, 12),
          (False, 4, 12)]  # fmt: skip
@@ -26,6 +28,12 @@ few = settings(max_examples=6)
 def case(planar: bool, loops: int, seed: int) -> tuple[Closed, Model]:
     closed = random_closed(seed, loops, planar)
     return closed, closed.mechanism.compile(cut=closed.closing)
+
+
+def drawn(closed: Closed, cut: tuple[str, ...]) -> Model:
+    """A model that is used once: of what is compiled in the long form, here the formulas on numbers."""
+    model = closed.mechanism.compile(cut=cut)
+    return model if LONG else Direct(model.equations, closed.mechanism)
 
 
 def check_derivatives(closed: Closed, model: Model, seed: int) -> None:
@@ -82,17 +90,17 @@ class TestCases:
 @few
 @given(mechanisms(loops=3), st.integers(0, 99))
 def test_phi_jacobian_and_gamma(closed, seed):
-    check_derivatives(closed, closed.mechanism.compile(cut=closed.closing), seed)
+    check_derivatives(closed, drawn(closed, closed.closing), seed)
 
 
 @few
 @given(mechanisms(loops=2), st.integers(0, 99))
 def test_whichever_joints_are_cut_states_and_freedom_are_the_same(closed, seed):
-    own = closed.mechanism.compile(cut=closed.closing)
+    own = drawn(closed, closed.closing)
     moving = closed.moving(own, seed)
     energy = own.energy(moving.q, moving.v)
     for cut in (*closed.other_cuts(1, seed), ()):
-        model = closed.mechanism.compile(cut=cut)
+        model = drawn(closed, cut)
         assert set(cut) <= set(model.cut)
         state = closed.state(model)
         assert np.abs(model.residual(state.q)).max(initial=0.0) < 1e-12

@@ -22,13 +22,14 @@ from kempe.compiler.tape import Tape
 from kempe.compiler.trace import single_block, trace
 from tests.compiler.chains import chain_of_squares
 from tests.compiler.strategies import SPECIAL, composed_programs, lanes_of, programs, same_bits
+from tests.long import some
 
 LANES = host().lanes
 SIZES = [0, 1, LANES - 1, LANES, LANES + 1, 3 * LANES - 1]
 
 
 @given(program=programs, data=st.data())
-@settings(max_examples=400)
+@settings(max_examples=some(150, 400))
 def test_interpreter_scalar_and_batch_agree_to_the_last_bit(program, data):
     kernel = Kernel(program)
     count = data.draw(st.sampled_from(SIZES))

@@ -21,6 +21,7 @@ from tests.closed import Closed, mechanisms
 from tests.direct import Direct, beside
 from tests.dynamics.test_multipliers import apart, closed_motion, model_of
 from tests.dynamics.test_random_closed import loaded, on_numbers
+from tests.long import some
 
 many = settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
 
@@ -132,7 +133,7 @@ def test_one_cluster_is_the_program_of_partition(name):
 
 
 def test_operations_of_an_arm_grow_with_its_length_and_no_faster():
-    sizes = (4, 5, 6, 10)
+    sizes = some((3, 4, 5, 8), (4, 5, 6, 10))
     models = [arm_of_four_bars(n).compile() for n in sizes]
     clustered = [total(model, CLUSTERS) for model in models]
     partition, sslm = ([total(model, other) for model in models[:3]] for other in (Partition(way="composite"), Sslm()))

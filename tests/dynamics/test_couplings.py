@@ -19,6 +19,7 @@ from kempe.mechanism.joints import Free, Spherical
 from tests.closed import Closed, mechanisms
 from tests.direct import beside, prepare
 from tests.dynamics.test_random_closed import check_dense_solve, check_single_bodies, efforts, loaded, on_numbers
+from tests.long import some
 from tests.mechanisms import random_tree
 
 CLOSED = ("partition", "augmented", "slm", "sslm")
@@ -274,7 +275,7 @@ def coupled(closed: Closed, seed: int) -> tuple[Closed, int]:
     return closed, closed.freedom
 
 
-@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=some(10, 25), phases=[Phase.explicit, Phase.generate])
 @given(mechanisms(loops=3, passive=True), st.integers(0, 99))
 def test_many_mechanisms_with_couplings_on_numbers(closed, seed):
     closed, before = coupled(loaded(closed, seed), seed)

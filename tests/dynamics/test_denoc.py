@@ -14,6 +14,7 @@ from kempe.mechanics.state import State
 from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from kempe.papers.paper1.legs import operations
+from tests.dynamics.test_random_closed import on_numbers
 from tests.newton import Bodies, by_joint
 from tests.platforms import random_platform
 
@@ -77,18 +78,17 @@ def test_random_platforms_move_as_single_bodies_do(legs, planar, seed):
     m = closed.mechanism
     m.spring("spring", m.ground.at(1, 2, 0), m.bodies[0].at(0.1, 0.2, 0), stiffness=7.0, damping=0.5, length=0.4)
     m.wrench("push", m.bodies[-1].at(0.2, 0.1, 0), force=(1, -2, 0.5), moment=(0.1, 0.4, -0.2))
-    model, other = (m.compile(name, cut=closed.closing) for name in ("denoc", "partition"))
+    model, other = (on_numbers(closed, name) for name in ("denoc", "partition"))
     state, tau = closed.moving(model, seed), np.random.default_rng(seed).normal(size=legs)
     efforts = dict(zip(model.u_names, tau, strict=True))
-    a, fit = (np.array(x).ravel() for x in model.casadi("forward_dynamics")(state.q, state.v, model.spread(tau)))
-    assert fit[0] > 0.01
+    a, fit = model.call("forward_dynamics", state.q, state.v, model.spread(tau))
+    assert fit > 0.01
     wanted = Bodies(model, state).solve(efforts)
     own, fast = by_joint(model, state, a), max(np.abs(x).max(initial=1.0) for x in wanted.accelerations.values())
     for joint, x in wanted.accelerations.items():
         np.testing.assert_allclose(own[joint], x, rtol=0, atol=1e-9 * fast, err_msg=joint)
-    again = np.array(other.casadi("forward_dynamics")(state.q, state.v, model.spread(tau))[0]).ravel()
-    assert apart(a, again) < 1e-9
-    assert apart(np.array(model.casadi("inverse_dynamics")(state.q, state.v, a)[0]).ravel(), tau) < 1e-9
+    assert apart(a, other.call("forward_dynamics", state.q, state.v, model.spread(tau))[0]) < 1e-9
+    assert apart(model.call("inverse_dynamics", state.q, state.v, a)[0], tau) < 1e-9
 
 
 @pytest.mark.parametrize("name", NAMES)

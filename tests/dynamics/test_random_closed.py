@@ -1,5 +1,7 @@
 """Dynamics of random closed mechanisms: single bodies, other cuts, there and back, reactions that balance."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -9,11 +11,14 @@ from kempe.mechanics.state import State
 from kempe.model.model import Model
 from tests.closed import CUTS, Closed, mechanisms, random_closed
 from tests.direct import Direct, prepare
+from tests.long import LONG, some
 from tests.mechanisms import random_rotation
 from tests.newton import Bodies, by_joint
 
-many = settings(max_examples=20, phases=[Phase.explicit, Phase.generate])
+many = settings(max_examples=some(12, 20), phases=[Phase.explicit, Phase.generate])
 few = settings(max_examples=3, phases=[Phase.explicit, Phase.generate])  # shrinking takes long, and seeds say little
+several = settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
+COMPILED = some(("planar", "spherical", "universal"), CUTS)  # kinds of which compiled code is looked at, each by itself
 POOR = 1e-4  # condition of the constraints of all bodies below which a pose counts as nearly singular
 
 
@@ -56,9 +61,9 @@ def check_single_bodies(freedom: int, model: Model, state: State, seed: int, sha
     assert bodies.unbalanced(own, reactions) < 1e-9
 
 
-def on_numbers(closed: Closed) -> Model:
+def on_numbers(closed: Closed, formulation: str = "auto", cut: tuple[str, ...] | None = None) -> Model:
     """Its model without compiled code, at the state and with the freedom it was built with."""
-    equations = closed.mechanism.compile(cut=closed.closing).equations
+    equations = closed.mechanism.compile(formulation, cut=closed.closing if cut is None else cut).equations
     model = Direct(equations, closed.mechanism)
     prepare(model, samples=[closed.state(model).q], dof=closed.freedom)
     return model
@@ -117,23 +122,25 @@ def test_accelerations_and_reactions_are_those_of_single_bodies(closed, seed):
 @pytest.mark.parametrize("kind", CUTS)
 def test_every_kind_of_joint_that_closes_a_loop(kind):
     closed = loaded(random_closed(3, 1, closing=kind, passive=True, redundant=False), 3)
-    model = closed.mechanism.compile(cut=closed.closing)
+    model = closed.mechanism.compile(cut=closed.closing) if kind in COMPILED else on_numbers(closed)
     assert [loop.joint.type.name for loop in model.topology.loops] == [kind]
     check_single_bodies(closed.freedom, model, closed.moving(model, 3), 3)
 
 
-@few
+@several
 @given(mechanisms(loops=2), st.integers(0, 99))
 def test_whichever_joints_are_cut_the_motion_is_the_same(closed, seed):
     """By joint name: accelerations, and reactions, of which the least set is one and the same."""
-    own = loaded(closed, seed).mechanism.compile(cut=closed.closing)
+    closed = loaded(closed, seed)
+    by = closed.mechanism.compile if LONG else partial(on_numbers, closed)
+    own = by(cut=closed.closing)
     moving = closed.moving(own, seed)
     check_single_bodies(closed.freedom, own, moving, seed)
     tau = efforts(own, seed)
     first = own.reactions(moving.q, moving.v, tau)
     strong = max(1.0, *(np.abs(x).max() for x in first.values()))
     for cut in closed.other_cuts(1, seed):
-        model = closed.mechanism.compile(cut=cut)
+        model = by(cut=cut)
         rates = {t.joint.name: moving.rate(t.joint.name) for t in model.topology.tree if t.v.stop > t.v.start}
         state = closed.state(model, model.state(rates=rates).v)
         check_single_bodies(closed.freedom, model, state, seed)

@@ -8,8 +8,9 @@ import pytest
 import kempe as kp
 from kempe.errors import KempeError, MechanismError, StateError
 from tests.faults.calls import Call, linkage, targets, verdict, world
+from tests.long import some
 
-SEEDS = 2  # calls of each function; `python -m tests.faults.calls` goes on
+SEEDS = some(1, 2)  # calls of each function; `python -m tests.faults.calls` goes on
 
 
 @pytest.fixture(scope="module")

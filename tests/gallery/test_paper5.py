@@ -159,10 +159,10 @@ def test_eulers_angles_are_those_of_23():
 
 def test_the_platform_closes_as_well_as_the_papers():
     """Around 1e-4 m and 1e-3 m/s; and the same motion by equations, while it is not sensitive."""
-    models, law = runs.platforms(("sslm",)), runs.push()
+    models, law = runs.platforms(("auto",)), runs.push()
     held, exact = (
         models[way].simulate(runs.platform_start(models[way]), 0.35, law, 1e-8, 0.005, runs.METHOD)
-        for way in (runs.SPRINGS, "sslm")
+        for way in (runs.SPRINGS, "auto")
     )
     gap, speed = runs.openings(held)
     assert 3e-5 < np.median(gap) < 3e-4

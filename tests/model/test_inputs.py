@@ -24,9 +24,10 @@ from kempe.mechanism.mechanism import Mechanism
 from kempe.model.model import Model
 from tests.closed import Closed, allowed, mechanisms, random_closed
 from tests.direct import Direct
+from tests.long import some
 from tests.newton import Bodies
 
-few = settings(max_examples=4, phases=[Phase.explicit, Phase.generate])
+few = settings(max_examples=some(3, 4), phases=[Phase.explicit, Phase.generate])
 POOR = 1e-3  # condition of the constraints of all bodies below which a pose says little
 
 
@@ -179,9 +180,13 @@ def check_inputs(closed: Closed, seed: int, paths=None) -> int:
     return done
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_every_number_acts_as_an_input_as_it_does_as_a_constant(seed):
-    closed = dressed(random_closed(seed, 1 + seed % 3, planar=seed % 4 == 0, passive=seed % 2 == 1), seed)
+SMALL = ((0, 1, True, False), (3, 1, False, True), (33, 2, False, True))  # of four bodies at most
+LARGE = ((1, 2, False, True), (2, 3, False, False))  # of eight
+
+
+@pytest.mark.parametrize(("seed", "loops", "planar", "passive"), some(SMALL, SMALL + LARGE))
+def test_every_number_acts_as_an_input_as_it_does_as_a_constant(seed, loops, planar, passive):
+    closed = dressed(random_closed(seed, loops, planar=planar, passive=passive), seed)
     assert check_inputs(closed, seed) > 15
 
 

@@ -19,6 +19,7 @@ from kempe.errors import FileError, KempeError, MissingPackage
 from kempe.mechanism.mechanism import Mechanism
 from kempe.results.outcome import SINGULAR, Outcome
 from kempe.results.trajectory import Trajectory
+from tests.long import some
 from tests.mechanisms import random_tree
 from tests.results.runs import cart, cart_run, rows_of
 
@@ -309,7 +310,7 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(small, tmp_path, suff
     source, out = small.save(tmp_path / "source.npz"), tmp_path / "out" / f"run{suffix}"
     out.parent.mkdir()
     rng = np.random.default_rng(1)
-    for _ in range(10):
+    for _ in range(some(4, 10)):
         command = [sys.executable, "-c", SAVER, str(source), str(out)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
         assert child.stdout is not None

@@ -20,9 +20,12 @@ from kempe.simulate.joining import Constraints, Joined, joined
 from kempe.spatial.vectors import from_sx
 from tests.closed import allowed, random_closed
 from tests.direct import Direct
+from tests.long import some
 from tests.mechanisms import random_rotation
 from tests.moved import moved, state_there
 from tests.newton import Bodies, screws
+
+PLACES = some(2, 3)  # upright, and turned, where everything is compiled anew
 
 
 def turned(seed: int) -> np.ndarray:
@@ -255,7 +258,7 @@ def test_what_a_joint_bears_is_its_part_of_the_least_reactions(seed, planar):
 @pytest.mark.parametrize("one_program", [False, True])
 def test_a_tilted_joint_lets_go_when_an_upright_one_does(one_program):
     ends = []
-    for seed in range(3):
+    for seed in range(PLACES):
         model = four_bar(turned(seed)).compile()
         start = model.assemble({"A": 1.0}, near={"D": 1.2})
         limit = 1.2 * np.linalg.norm(model.reactions(start.q, start.v)["C"][3:])
@@ -263,7 +266,7 @@ def test_a_tilted_joint_lets_go_when_an_upright_one_does(one_program):
         last = run.structure[0].rows.stop - 1
         assert np.linalg.norm(run.reaction("C")[last, 3:]) == pytest.approx(limit, rel=1e-9)
         ends.append([run.switches[0].t, *run.q[-1]])
-    np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
+    np.testing.assert_allclose(ends, [ends[0]] * PLACES, atol=1e-6)
 
 
 # ---- runs ------------------------------------------------------------------------------------------------
@@ -272,7 +275,7 @@ def test_a_tilted_joint_lets_go_when_an_upright_one_does(one_program):
 @pytest.mark.parametrize("digits", [16, 8])
 def test_runs_are_the_same_wherever_a_mechanism_lies_though_its_numbers_are_rounded(digits):
     ends, atol = [], 1e-7 if digits == 16 else 1e-5
-    for seed in range(3):
+    for seed in range(PLACES):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that rounded numbers close loops to 1e-8 only
             model = four_bar(turned(seed), digits=digits, limits=(None, 1.7)).compile()
@@ -295,4 +298,4 @@ def test_runs_are_the_same_wherever_a_mechanism_lies_though_its_numbers_are_roun
         stepper.switch({"C": True})
         stepper.step()
         ends.append([*row, *locked.q[-1], *runs[0].q[-1], *stepper.q])
-    np.testing.assert_allclose(ends, [ends[0]] * 3, atol=atol)
+    np.testing.assert_allclose(ends, [ends[0]] * PLACES, atol=atol)
