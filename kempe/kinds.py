@@ -147,6 +147,7 @@ MORE = {  # words for classes whose names alone would not help a user
     "State": "a state, from model.state() or model.assemble()",
     "Motion": "a motion, such as kp.motions.cycloidal({'A': (0, 1)}, duration=2)",
     "Model": "a model, from m.compile()",
+    **dict.fromkeys(("Layout", "Mechanics", "Kinetics"), "a model, as m.compile() makes it"),
     "Mechanism": "a mechanism, kp.Mechanism(name)",
     "Equations": "equations, such as model.equations",
     "Structures": "structures, such as model.structures",

@@ -29,6 +29,8 @@ class Kernels:
 
     def program(self, name: str) -> Program:
         """A function as a program."""
+        if name not in loop_blocks.FUNCTIONS:
+            self.described(name)
         return recalled_program(self.equations, name)
 
     def kernel(self, name: str) -> Kernel:

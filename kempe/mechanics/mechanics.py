@@ -64,6 +64,7 @@ class Mechanics(Layout):
         try:
             return self._kernels[name]
         except (KeyError, TypeError, NotImplementedError):
+            name = text(name, "kernel: name", StateError)
             return self._kernels.setdefault(name, self.code_of(name).kernel(name))
 
     def code_of(self, name: str) -> Kernels:

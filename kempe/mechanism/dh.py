@@ -70,9 +70,7 @@ def serial_arm(
         try:
             row = {label: float(x) for label, x in row.items()}
         except (TypeError, ValueError) as error:
-            raise MechanismError(
-                f"from_dh {arm.name!r}: link {i + 1} has an entry that is no number ({error})"
-            ) from error
+            raise MechanismError(f"from_dh {arm.name!r}: link {i + 1} has a non-numeric entry ({error})") from error
         link = _link(arm, i + 1, row)
         # The constant angle goes to the fixed side, so that q = 0 is at theta.
         base = before.body.at(*before.position, rotation=times(before.rotation, _about_z(row["theta"])))

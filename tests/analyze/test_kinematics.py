@@ -94,7 +94,7 @@ def test_the_stewart_platform_by_its_legs():
     )
     run = model.motion(motion, start=start, output=0.02)
     assert run.closure.max() < 1e-13
-    places, rotations = run.pose("platform")
+    rotations, places = run.pose("platform")
     speeds = run.velocity("platform")
     np.testing.assert_allclose(np.gradient(places, run.t, axis=0)[3:-3], speeds[3:-3], atol=2e-3)
     np.testing.assert_allclose(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kempe.compiler.interpret import interpret
+from kempe.dynamics.multipliers import Sslm
 from tests.dynamics.test_multipliers import by, in_blocks, model_of
 
 NAMES = ["3-rrr", "bricard", "excavator", "n-four-bar", "scissor-lift", "stewart"]
@@ -15,7 +16,7 @@ def test_the_least_step_closes_loops(name):
     model, rng = model_of(name), np.random.default_rng(4)
     state = model.assemble(near=model.random_state(1))
     q, v = model.integrate(state.q, 1e-5 * rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    closed, slowed, left = by(model, "sslm").call("project", q, v)
+    closed, slowed, left = by(model, Sslm()).call("project", q, v)
     assert left < 1e-13
     assert np.abs(model.residual(closed)).max() < 1e-13
     assert np.abs(model.loop_slip(closed, slowed)).max() < 1e-11
@@ -31,7 +32,7 @@ def test_repeated_blocks_close_them_the_same_way(name):
     model, rng = model_of(name), np.random.default_rng(5)
     state = model.assemble(near=model.random_state(1))
     q, v = model.integrate(state.q, 1e-5 * rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    wanted = by(model, "sslm").call("project", q, v)
+    wanted = by(model, Sslm()).call("project", q, v)
     for found, other in zip(interpret(in_blocks(model, "project"), q, v), wanted, strict=True):
         np.testing.assert_allclose(found, other, atol=1e-10)
 
@@ -40,6 +41,6 @@ def test_a_state_on_its_loops_stays_where_it_is():
     model = model_of("stewart")
     state = model.assemble(near=model.random_state(1))
     v = model.settle(state.q, np.ones(model.nv))[1]
-    q, slowed, _ = by(model, "sslm").call("project", state.q, v)
+    q, slowed, _ = by(model, Sslm()).call("project", state.q, v)
     np.testing.assert_allclose(q, state.q, atol=1e-12)
     np.testing.assert_allclose(slowed, v, atol=1e-11)

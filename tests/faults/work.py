@@ -120,9 +120,9 @@ def kept_well() -> None:
 def load_integrators() -> None:
     """All that are kept, with the modules that have them, so that nothing but the answers is left to do."""
     import kempe.simulate.run  # noqa: F401
-    from kempe.simulate import native
+    from kempe.integrate import native
 
-    modules = [each for name, each in sys.modules.items() if name.startswith("kempe.simulate")]
+    modules = [each for name, each in sys.modules.items() if name.startswith(("kempe.simulate", "kempe.integrate"))]
     for entry in {x for each in modules for x in vars(each).values() if isinstance(x, native.Entry)}:
         if entry.is_kept:
             entry.call  # noqa: B018

@@ -98,6 +98,6 @@ class Beside:
             np.testing.assert_allclose(found, inertia, rtol=0, atol=share * np.abs(inertia).max())
             found = np.array(self.equations.inverse(self.tree, q, v, np.zeros(nv)), dtype=float)
             np.testing.assert_allclose(found, forces, rtol=0, atol=share * np.abs(forces).max())
-            falling = np.array(self.equations.forward(self.tree, q, v, np.zeros(nv))[0], dtype=float)
+            falling = np.array(self.equations.forward(self.tree, q, v, np.zeros(nv)).vdot, dtype=float)
             size = (np.abs(inertia) @ np.abs(falling)).max()
             np.testing.assert_allclose(inertia @ falling, -forces, rtol=0, atol=share * size)

@@ -12,6 +12,7 @@ import pytest
 import kempe as kp
 from kempe.analyze.mobility import mobility
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.partition import Partition
 from kempe.formats.loading import read
 from kempe.formats.xml import read_xml
 from kempe.topology.spanning import topology
@@ -119,7 +120,7 @@ def test_a_cassie_is_that_of_pinocchio(name):
         order[place.v] = there.idx_v + (np.array([3, 4, 5, 0, 1, 2]) if free else np.arange(there.nv))
         pull[place.v] = joint.damping * v[place.v] + (0.0 if free else joint.stiffness * (own - joint.rest))
     v_peer[order] = v
-    model = Direct(Equations(found, (), "partition"), mechanism)
+    model = Direct(Equations(found, (), Partition()), mechanism)
     theirs = pin.crba(peer, data, q_peer)
     near((np.triu(theirs) + np.triu(theirs, 1).T)[np.ix_(order, order)], model.kernel("mass_matrix")(q))
     near(pin.nonLinearEffects(peer, data, q_peer, v_peer)[order], model.kernel("bias")(q, v) - pull)

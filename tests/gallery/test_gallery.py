@@ -40,7 +40,7 @@ def test_the_double_pendulum_keeps_its_energy(runs):
 def test_the_brick_turns_over(runs):
     """The middle axis points along its first direction and against it, again and again."""
     run = runs["brick"]
-    _, rotations = run.pose("block")
+    rotations, _ = run.pose("block")
     along = rotations[:, 1, 1]
     flips = np.flatnonzero(np.diff(np.sign(along)))
     assert along.max() > 0.99
@@ -179,7 +179,7 @@ def test_the_five_bars_tip_is_where_circles_meet_with_the_knee_down(runs):
 
 def test_the_scissor_lifts_deck_stays_level_and_rises_by_pythagoras(runs):
     run = runs["scissor-lift"]
-    _, rotations = run.pose("deck")
+    rotations, _ = run.pose("deck")
     np.testing.assert_allclose(rotations, np.broadcast_to(np.eye(3), rotations.shape), atol=1e-11)
     np.testing.assert_allclose(run.point("one.end")[:, 1], np.sqrt(1 - run["floor"] ** 2), atol=1e-11)
 

@@ -16,7 +16,7 @@ class TestGoughStewart:
     def test_it_starts_at_the_papers_pose_with_its_leg_lengths(self, runs):
         """The printed lengths fit the printed pose to a third of a millimetre."""
         run = runs["gough-stewart"]
-        position, rotation = (part[0] for part in run.pose("platform"))
+        rotation, position = (part[0] for part in run.pose("platform"))
         c, s = np.cos(0.1), np.sin(0.1)
         np.testing.assert_allclose(position, (-1.5, 0.1, 1.5), atol=1e-12)
         np.testing.assert_allclose(rotation, [(c, 0, s), (0, 1, 0), (-s, 0, c)], atol=1e-12)
@@ -24,7 +24,7 @@ class TestGoughStewart:
 
     def test_legs_are_as_long_as_the_way_from_foot_to_head(self, runs):
         run = runs["gough-stewart"]
-        positions, rotations = run.pose("platform")
+        rotations, positions = run.pose("platform")
         for k in range(6):
             heads = positions + rotations @ np.array([*HEADS[k], BELOW])
             lengths = np.linalg.norm(heads - (*FEET[k], 0.0), axis=1)
@@ -35,7 +35,7 @@ class TestGoughStewart:
         """Lower parts are 0.5 m from their feet, upper ones 0.5 m from their heads; at t = 1 s."""
         run = runs["gough-stewart"]
         row = int(np.searchsorted(run.t, 1.0))
-        positions, rotations = run.pose("platform")
+        rotations, positions = run.pose("platform")
         twist = run.model.twist("platform", run.q[row], run.v[row])
         omega, rate = twist[:3], twist[3:]
         kinetic = 0.5 * 1.5 * rate @ rate + 0.5 * 0.08 * omega @ omega
@@ -64,12 +64,12 @@ def _spin(along, swing):
 
 class TestDelta:
     def test_the_hand_never_turns(self, runs):
-        level(runs["delta"].pose("hand")[1])
+        level(runs["delta"].pose("hand")[0])
 
     def test_the_hand_is_where_three_spheres_meet(self, runs):
         """About the elbows, moved inward by the hand's radius."""
         run = runs["delta"]
-        hand = run.pose("hand")[0]
+        hand = run.pose("hand")[1]
         centers = []
         for k in range(3):
             out = np.array([np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3), 0.0])
@@ -78,7 +78,7 @@ class TestDelta:
         np.testing.assert_allclose(hand, lower_meeting(*centers, FOREARM), atol=1e-11)
 
     def test_it_picks_and_places(self, runs):
-        hand = runs["delta"].pose("hand")[0]
+        hand = runs["delta"].pose("hand")[1]
         middle = len(hand) // 2
         np.testing.assert_allclose(hand[[0, middle, -1]], [(-0.15, 0, -0.7), (0.15, 0, -0.7), (-0.15, 0, -0.7)],
                                    atol=1e-11)  # fmt: skip
@@ -91,12 +91,12 @@ class TestDelta:
 
 class TestThreeRuu:
     def test_the_hand_never_turns(self, runs):
-        level(runs["3-ruu"].pose("hand")[1])
+        level(runs["3-ruu"].pose("hand")[0])
 
     def test_the_hand_is_where_three_spheres_meet_on_its_way_around_a_circle(self, runs):
         """About the elbows, moved inward by the hand's radius."""
         run = runs["3-ruu"]
-        hand, centers = run.pose("hand")[0], []
+        hand, centers = run.pose("hand")[1], []
         for k in range(3):
             out = np.array([np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3), 0.0])
             centers.append(run.point(f"arm{k + 1}.end") - HAND * out)
@@ -124,7 +124,7 @@ def lower_meeting(a, b, c, radius):
 class TestSarrus:
     def test_the_table_goes_straight_up_and_stays_level(self, runs):
         run = runs["sarrus"]
-        positions, rotations = run.pose("table")
+        rotations, positions = run.pose("table")
         level(rotations)
         np.testing.assert_allclose(positions[:, :2], 0.0, atol=1e-12)
         assert np.ptp(positions[:, 2]) > 0.25
@@ -135,5 +135,5 @@ class TestSarrus:
         foot = run["foot x"]
         out, up = 0.25 + 0.3 * np.sin(foot), 0.3 * np.cos(foot)
         height = up + np.sqrt(0.3**2 - (out - 0.2) ** 2)
-        np.testing.assert_allclose(run.pose("table")[0][:, 2], height, atol=1e-12)
+        np.testing.assert_allclose(run.pose("table")[1][:, 2], height, atol=1e-12)
         np.testing.assert_allclose(run["foot y"], -foot, atol=1e-11)

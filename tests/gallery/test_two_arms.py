@@ -27,7 +27,7 @@ def test_the_bar_is_picked_up_carried_and_put_down(runs):
     for switched in run.switches:
         assert switched.gap < 2e-3
         assert switched.lost < 1e-5
-    places, axes = run.pose("bar")
+    axes, places = run.pose("bar")
     middle = places + axes[:, :, 0] * BAR[0] / 2
     rest, held, left = (span.rows for span in run.structure)
     np.testing.assert_allclose(middle[rest], np.broadcast_to([*TABLE[:2], 0.0], middle[rest].shape), atol=1e-12)
@@ -49,7 +49,7 @@ def test_arms_keep_to_their_motion_and_bear_the_bar(runs):
     held = run.structure[1].rows
     force = np.zeros((held.stop - held.start, 3))
     for side in SIDES:
-        force -= np.einsum("nij,nj->ni", run.pose(f"{side} gripper")[1][held], run.reaction(f"{side} grip")[held, 3:])
+        force -= np.einsum("nij,nj->ni", run.pose(f"{side} gripper")[0][held], run.reaction(f"{side} grip")[held, 3:])
     ends = [run.model.acceleration(f"bar.{end}", run.q[held], run.v[held], run.a[held]) for end in ("start", "end")]
     needed = BAR[1] * ((ends[0] + ends[1])[:, 3:] / 2 + [0.0, 9.81, 0.0])
     np.testing.assert_allclose(force, needed, atol=1e-9 * np.abs(force).max())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.partition import Partition
 from kempe.dynamics.trees import Udu
 from kempe.errors import MechanismError
 from kempe.mechanism.bodies import Hub, Lump, Part, PointMass
@@ -254,7 +255,7 @@ class TestCouplings:
             m.couple(f"tie{k}", {f"joint{j}": row[j] for j in np.flatnonzero(row)})
         found = topology(m)
         order = [int(t.joint.name[5:]) for t in found.tree]
-        model = Direct(Equations(found, (), "partition"), m)
+        model = Direct(Equations(found, (), Partition()), m)
         mass = model.kernel("mass_matrix")(model.random_state(0).q)
         allowed = np.linalg.svd(rows[:, order])[2][2:]
         assert bool(m.check()) == (np.linalg.eigvalsh(allowed @ mass @ allowed.T)[0] > 1e-9)

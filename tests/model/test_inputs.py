@@ -14,6 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kempe.dynamics.equations import Equations
+from kempe.dynamics.partition import Partition
 from kempe.errors import KempeError, TopologyError
 from kempe.loops.kinematics import settle
 from kempe.mechanics.state import State
@@ -152,7 +153,7 @@ def check_inputs(closed: Closed, seed: int, paths=None) -> int:
                 continue
         v = allowed(model.closure(q, p=p)[1]) @ rng.normal(size=model.nv)
         varied = changed(m, path, value)
-        fresh = Direct(Equations(varied.topology(), (), "partition"), varied)
+        fresh = Direct(Equations(varied.topology(), (), Partition()), varied)
         there = across(model, q, v, p, fresh)
         same(model.body_poses(q, p=p), fresh.body_poses(there.q), 1.0, path)
         single = Bodies(fresh, there)

@@ -587,7 +587,7 @@ def test_output_times_that_make_no_sense():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (lambda t, q, v: q[0], r"give kp.Event\(name, expression\), or several, not function"),
+        (lambda t, q, v: q[0], r"give an event, kp.Event\(name, expression\) or a list"),
         ([3], "not int"),
         (kp.Event("by name", lambda t, q, v: q["A"]), "event 'by name': q and v are vectors .* go by number"),
     ],
