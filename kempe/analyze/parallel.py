@@ -57,7 +57,7 @@ class Parallel:
 
 
 def parallel(model: Kinetics) -> Parallel:
-    """See `Model.parallel`."""
+    """See `Model.parallel_speedup`."""
     if model.topology.constrained:
         raise StateError(
             f"parallel: the loops of {model.mechanism.name!r} are closed by equations, which its subsystems share; "

@@ -259,7 +259,7 @@ class Model(Kinetics):
 
         return tune_stiffness(self, error, state, duration, torque, tolerance)
 
-    def parallel(self) -> "Parallel":
+    def parallel_speedup(self) -> "Parallel":
         """Operations of each subsystem's own program, and what processors side by side could gain at most."""
         from kempe.analyze.parallel import parallel
 

@@ -285,7 +285,7 @@ def test_dampers_keep_their_ratio_while_springs_are_tuned():
 def test_subsystems_side_by_side():
     """Six legs and a platform: programs of their own that give what the whole gives."""
     model = floating()
-    found = model.parallel()
+    found = model.parallel_speedup()
     assert found.bodies[-1] == ("platform",)
     state = model.assemble()
     rng = np.random.default_rng(0)

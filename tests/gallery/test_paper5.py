@@ -178,5 +178,5 @@ def test_threads_have_nothing_to_gain_at_one_state(held):
     rows = costs.threads(held, runs.closed_start(held))
     found = {name: float(one) for name, one, _ in rows}
     assert found["the whole, in a compiled loop"] < found["the whole"] < found["parts, by 2 threads"]
-    counted = held.parallel()
+    counted = held.parallel_speedup()
     assert max(counted.speed_up(n) for n in costs.PROCESSORS) < 2.0  # two subsystems

@@ -154,7 +154,7 @@ def test_what_floating_mechanisms_cannot_do_is_said_in_a_sentence():
     with pytest.raises(
         StateError, match="closed by equations, which its subsystems share; compile it with formulation"
     ):
-        model.parallel()
+        model.parallel_speedup()
     with pytest.raises(StateError, match=r"7 freedoms and 1 actuators .* synthesize"):
         model.inverse_dynamics(state.q, state.v, np.zeros(model.nv), check=False)
     with pytest.raises(StateError, match="computed_torque: the motion is of A; 'satellite' has 7 freedoms"):

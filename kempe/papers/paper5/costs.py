@@ -76,7 +76,7 @@ def side_by_side(report: Report) -> None:
     report.heading("Subsystems side by side")
     held, found, gains = (runs.four_bars()[runs.SPRINGS], runs.platforms()[runs.SPRINGS]), [], []
     for model in held:
-        counted = model.parallel()
+        counted = model.parallel_speedup()
         parts = "; ".join(
             f"{', '.join(names)}: {n}" for names, n in zip(counted.bodies, counted.operations, strict=True)
         )
@@ -118,7 +118,7 @@ def side_by_side(report: Report) -> None:
 
 def threads(model: Model, start: State) -> list[list]:
     """Microseconds of forward dynamics: in a compiled loop, called from Python, in parts, and in threads."""
-    whole, parts = model.kernel("forward_dynamics"), model.parallel().kernels()
+    whole, parts = model.kernel("forward_dynamics"), model.parallel_speedup().kernels()
     one = [np.array(x, dtype=float) for x in (start.q, start.v, np.zeros(model.nv))]
     if model.p_names:
         one.append(model.p)
