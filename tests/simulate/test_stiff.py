@@ -20,9 +20,9 @@ from kempe.simulate.scales import scales
 from kempe.simulate.stops import Stops
 from kempe.simulate.system import Setting, system, variation
 from tests.direct import prepare
+from tests.integrate.test_integrators import reference
 from tests.simulate.mechanisms import GRAVITY, double_pendulum, mixed_tree, pendulum
 from tests.simulate.test_closed_runs import five_bar_start, run_of_motors
-from tests.simulate.test_integrators import reference
 
 MU = 1e6
 

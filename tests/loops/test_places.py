@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 import kempe as kp
 from kempe.errors import NotClosed, StateError
 from kempe.gallery.loops import four_bar, stewart, three_rrr
-from tests.analyze.test_assembly import circles
+from tests.loops.test_assembly import circles
 
 SIDE = np.sin(np.pi / 3)
 

@@ -6,7 +6,7 @@ import pytest
 import kempe as kp
 from kempe.errors import NotClosed, StateError
 from tests.analyze.mechanisms import four_bar, random_ring, stewart, three_rrr
-from tests.analyze.test_assembly import LENGTHS, circles
+from tests.loops.test_assembly import LENGTHS, circles
 
 
 def consistent(run, names):

@@ -12,7 +12,7 @@ from kempe.papers.paper1 import recursion as paper1_recursion
 from kempe.papers.paper1 import runs as runs
 from kempe.papers.paper1 import study as paper1
 from kempe.papers.report import Report
-from tests.gallery.rods import FIVE_BAR, FOUR_BAR, Legs
+from tests.papers.rods import FIVE_BAR, FOUR_BAR, Legs
 
 OTHER = {"four-bar": FOUR_BAR, "five-bar": FIVE_BAR}
 ENDS = {"four-bar": np.deg2rad([[30.0, 90.0]]), "five-bar": np.deg2rad([[30.0, 90.0], [30.0, 70.3]])}  # eqs. 36, 38
