@@ -20,8 +20,7 @@ SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health", "fit")
 
 def program(equations: Equations, name: str, unused: str = "") -> Program | None:
     """Forward or inverse dynamics, or the projection of states onto the loops, in repeated blocks; None if the plain
-    form
-    is better. unused: the name of an additional input without entries.
+    form is better. unused: the name of an additional input without entries.
     """
     if not (repeats(equations) and name in equations.used.in_steps):
         return None

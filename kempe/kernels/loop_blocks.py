@@ -35,8 +35,7 @@ MASSLESS = RigidInertia(0.0, zeros(3), zeros(3, 3))
 @dataclass(frozen=True)
 class PerLoop:
     """A function computed loop by loop: its inputs, its outputs, and how it is computed from the tree of a loop, the
-    length
-    by which gaps are divided, and the inputs. world: whether it needs the world axes.
+    length by which gaps are divided, and the inputs. world: whether it needs the world axes.
     """
 
     inputs: tuple[str, ...]
@@ -84,8 +83,7 @@ def program(equations: Equations, name: str) -> Program | None:
 
 def repeats(equations: Equations) -> bool:
     """Whether a tree with loops is long enough for repeated blocks, and has no parameters kept as inputs, no beams and
-    no
-    couplings.
+    no couplings.
     """
     topology = equations.topology
     bends = any(isinstance(t.joint, BeamJoint) for t in topology.tree)
@@ -116,8 +114,7 @@ def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
 @dataclass(frozen=True, eq=False)
 class Part:
     """A loop as a tree of its own, on link `root` of the whole tree (-1: the ground); places: those of its coordinates
-    and
-    velocities.
+    and velocities.
     """
 
     tree: Tree

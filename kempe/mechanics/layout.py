@@ -94,8 +94,7 @@ class Layout:
     @checked(StateError)
     def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
         """A state from coordinates and rates by name of a joint or of a single coordinate. All others are as drawn
-        (zero
-        unless the description says otherwise) and at rest. Quaternions are normalized.
+        (zero unless the description says otherwise) and at rest. Quaternions are normalized.
         """
         q = by_name(values or {}, self.slices("q"), self.drawn.q, "state")
         v = by_name(rates or {}, self.slices("v"), np.zeros(self.nv), "rates")
@@ -109,8 +108,7 @@ class Layout:
     @property
     def drawn(self) -> State:
         """The mechanism as drawn, at rest: joints at zero or at the values given in the description; floating bodies
-        and
-        spherical joints with their markers coinciding. Loops may be open.
+        and spherical joints with their markers coinciding. Loops may be open.
         """
         where = self._each(lambda t, kind: np.array(t.joint.drawn) if t.joint.drawn else kind.neutral())
         return State(self, where, np.zeros(self.nv))

@@ -85,8 +85,7 @@ class Mechanics(Layout):
 
     def _asked(self, name: str, p, kernel=None, **given) -> Any:
         """A function called by the user: like `call`, of that name or with a given kernel, but refuses arguments that
-        are
-        not finite numbers.
+        are not finite numbers.
         """
         numbers = real(name, **given)
         try:
@@ -152,8 +151,7 @@ class Mechanics(Layout):
 
     def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
         """x, y, z, roll, pitch, yaw of a marker (6): turned about its own z by yaw, then y by pitch, then x by roll;
-        and the
-        matrix (6, nv) that gives their rates from v.
+        and the matrix (6, nv) that gives their rates from v.
         """
         return self._asked("place", p, self.marker_kernel("place", marker), q=q)
 
@@ -190,15 +188,13 @@ class Mechanics(Layout):
 
     def residual(self, q, p=None) -> np.ndarray:
         """phi(q), the loop residual: how far loops are open, 6 minus the joint's freedoms for each joint that closes
-        one;
-        lengths are divided by the mechanism's size.
+        one; lengths are divided by the mechanism's size.
         """
         return self._asked("residual", p, q=q)
 
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
         """phi(q), its Jacobian J on v, and for each loop a number that is negative if the loop is closed the wrong way,
-        with
-        an axis reversed or a body turned by half a turn.
+        with an axis reversed or a body turned by half a turn.
         """
         if self.loops_repeat:
             phi, entries, upright = self.call("closure_entries", q, p=p)
@@ -207,8 +203,7 @@ class Mechanics(Layout):
 
     def loop_rows(self, q, p=None) -> np.ndarray:
         """J as the equations of motion use it: rows are wrenches in world axes. At closed states they span the same
-        space
-        as the rows of J.
+        space as the rows of J.
         """
         if self.loops_repeat:
             return self._spread_out(self.row_entries(q, p=p))
@@ -275,8 +270,7 @@ class Mechanics(Layout):
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
         """The effort along every freedom (nv), actuated or not, that produces accelerations a (nv, or a dict by name).
-        With
-        loops, these are efforts of the tree, and the joints that close loops exert none.
+        With loops, these are efforts of the tree, and the joints that close loops exert none.
         """
         if isinstance(a, Mapping):
             a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
@@ -316,7 +310,6 @@ class Mechanics(Layout):
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
         """Derivatives of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to the
-        parameters
-        if there are any.
+        parameters if there are any.
         """
         return self._asked("generalized_forces_derivatives", p, q=q, v=v, a=a)

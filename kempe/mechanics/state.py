@@ -21,9 +21,8 @@ PLACE = ("x", "y", "z", "roll", "pitch", "yaw")
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """q and v. `state["A"]` is the coordinate of joint A, or its coordinates if it has several; `state["platform.x"]`
-    is
-    part of the place of a body or marker: x, y, z, roll, pitch or yaw.
+    """q and v. `state["A"]` is the coordinate of joint A, or its coordinates if it has several.
+    `state["platform.x"]` is part of the place of a body or marker: x, y, z, roll, pitch or yaw.
 
     q and v may have a leading axis for many states; the values looked up then have it too.
     """
@@ -90,8 +89,7 @@ def entry(name: str) -> tuple[str, int | None]:
 
 def placed(model: "Layout", name: str) -> tuple[str, int] | None:
     """The marker or body that a name such as "platform.x" or "link.tip.yaw" refers to, and the index into its place;
-    None
-    if the name has no such form, or is that of a coordinate.
+    None if the name has no such form, or is that of a coordinate.
     """
     owner, _, part = name.rpartition(".")
     bodies = {body.name: body for body in model.mechanism.bodies}

@@ -36,8 +36,7 @@ def steps(
     equations: Sequence[int], drives: Sequence[int], multipliers: Sequence[int], through: Sequence[Sequence[int]]
 ) -> tuple[Step, ...]:
     """The steps in order. equations, drives: the number for each subsystem; multipliers: the number for each loop;
-    through:
-    the subsystems that each loop passes through.
+    through: the subsystems that each loop passes through.
     """
     owners = {("drive", j, k): [j] for j, count in enumerate(drives) for k in range(count)}
     owners |= {("loop", i, k): list(through[i]) for i, count in enumerate(multipliers) for k in range(count)}

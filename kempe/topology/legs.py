@@ -32,8 +32,7 @@ class Leg:
 
     joints: names in order from the ground. near, far: numbers of the tree's joints before and behind the closing joint,
     both starting from the ground. closing: number of the closing joint among those of the loops; None if the leg is
-    whole
-    in the tree. to_platform: whether its marker b is on the platform's side. driven: the actuated velocity.
+    whole in the tree. to_platform: whether its marker b is on the platform's side. driven: the actuated velocity.
     """
 
     joints: tuple[str, ...]

@@ -44,8 +44,7 @@ def in_plane(mechanism: "Mechanism") -> bool:
 
 def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
     """The loops, with those marked as carried that hang on a body which can turn out of a common plane: both ends of
-    the
-    joint that closes such a loop are carried by that body.
+    the joint that closes such a loop are carried by that body.
     """
     floats = any(t.joint.type is Free for t in found.tree)  # also where switched joints release a body
     if not found.loops or (in_plane(found.mechanism) and not floats):
@@ -55,8 +54,7 @@ def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
         above_a, above_b = (found.chain(found.parent_of[x.body]) for x in (loop.joint.a, loop.joint.b))
         turns = sum(found.tree[k].joint.type.units.count("rad") for k in above_a if k in above_b)
         # The three equations of a spherical joint are redundant only in a plane; in space, behind one hinge, world axes
-        # need
-        # fewer operations.
+        # need fewer operations.
         others = [kinds[name] for name in loop.around if name in kinds and name != loop.joint.name]
         spatial = loop.joint.type is Spherical and any(kind.units.count("rad") > 1 for kind in others)
         out.append(replace(loop, carried=turns > spatial))

@@ -175,8 +175,7 @@ class Subsystems(Sequence[Subsystem]):
 
     def _counted(self) -> list[str]:
         """Which subsystems are determinate in the sense of paper 2: as many unknowns as equations. If the graph gives
-        too many
-        equations, only what is certain.
+        too many equations, only what is certain.
         """
         unsure = self.too_many and not self.by_rank
         most = "at most " if unsure else ""

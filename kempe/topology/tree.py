@@ -69,12 +69,9 @@ class Topology:
 
     held: closures held by springs instead of equations, with the parameters of these springs by path. off: joints that
     would close loops if they were switched on. masked: closures that a parameter each switches on or off; locks:
-    freedoms
-    of the tree that parameters lock in the same way. couplings: those held by equations, after all rows of loops;
-    sprung:
-    those held by springs. inputs: parameters kept as inputs, as far as they were known when the tree was chosen; the
-    tree
-    may depend on them.
+    freedoms of the tree that parameters lock in the same way. couplings: those held by equations, after all rows of
+    loops; sprung: those held by springs. inputs: parameters kept as inputs, as far as they were known when the tree was
+    chosen; the tree may depend on them.
     """
 
     mechanism: "Mechanism"
