@@ -1,4 +1,4 @@
-"""Generalized coordinates of closed chains (paper 3): which velocities are independent, W and g, and closing loops.
+"""Generalized: coordinates of closed chains (paper 3): which velocities are independent, W and g, and closing loops.
 
 The loops allow velocities with J v = 0 and accelerations with J vdot = gamma. Independent rows of J (J_Cm) and as many
 columns (J_S, of the velocities theta_S that depend on the others) were chosen before; the remaining velocities are the

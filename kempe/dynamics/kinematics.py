@@ -1,4 +1,4 @@
-"""Kinematics and the sums over bodies: poses, twists, accelerations, energy, power, momentum, center of mass."""
+"""Kinematics and the sums over bodies: poses, twists, accelerations, energy, power, momentum, centre of mass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -185,7 +185,7 @@ def momentum(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> tuple[Vect
 
 
 def center_of_mass(tree: Tree, found: list[Frame], q: Vector) -> Vector:
-    """The center of mass of all bodies, in world axes."""
+    """The centre of mass of all bodies, in world axes."""
     total, moments = 0.0, zeros(3)
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         mass, moment = _mass(link, q[at.q])

@@ -10,7 +10,7 @@ rounding alone, is not a length.
 Should. The length is that of the links: about the distance by which a joint coordinate moves other bodies.
 
 Discussion. Lengths are searched in tiers, and the first tier that has any gives its largest: distances between joints
-on one body; between these, centers of mass and places of loads; radii of gyration, springs, pitches and strokes.
+on one body; between these, centres of mass and places of loads; radii of gyration, springs, pitches and strokes.
 Distances not well above the rounding of the largest coordinate anywhere are ignored. If no tier has any, that
 coordinate is the length; if it is zero too, no length matters, and it is 1 m. All sums are in a fixed order, since
 sizes enter programs as constants.
@@ -96,7 +96,7 @@ def _joint_places(m: "Mechanism", values: Values) -> Points:
 
 
 def _other_places(m: "Mechanism", values: Values) -> Points:
-    """Centers of mass, and where loads act."""
+    """Centres of mass, and where loads act."""
     found: Points = {}
     for body in m.bodies:
         inertia = body.inertia(values)

@@ -193,7 +193,7 @@ class Mechanics(Layout):
         return self._asked("residual", p, q=q)
 
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
-        """phi(q), its Jacobian J on v, and for each loop a number that is negative if the loop is closed the wrong way,
+        """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
         with an axis reversed or a body turned by half a turn.
         """
         if self.loops_repeat:
@@ -297,7 +297,7 @@ class Mechanics(Layout):
         return self._asked("momentum", p, q=q, v=v)
 
     def center_of_mass(self, q, p=None) -> np.ndarray:
-        """The center of mass of all bodies together."""
+        """The centre of mass of all bodies together."""
         return self._asked("center_of_mass", p, q=q)
 
     def rates(self, q, v, p=None) -> np.ndarray:
