@@ -1,1 +1,1 @@
-"""Equations of motion, written once over floats or symbols; this part never sees the compiler."""
+"""Dynamics: equations of motion, written once over floats or symbols; independent of the compiler."""

@@ -1,4 +1,4 @@
-"""Articulated inertias of links: their pivots along a joint, what is left of them beyond it, and their 21 numbers."""
+"""Articulated inertias of links: their pivots along a joint, what remains of them beyond it, and their 21 numbers."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def pivot_of(link: Link, angular: Matrix, linear: Matrix, columns) -> Matrix:
 
 
 def reduced(link: Link, total: ArticulatedInertia, u: Matrix, k: Matrix, angular, linear) -> ArticulatedInertia:
-    """I - U D^-1 U^T; what is zero because it holds no inertia along the joint's axes is made an exact zero."""
+    """I - U D^-1 U^T; entries that vanish because the joint's axes transmit no inertia are made exact zeros."""
     full = np.zeros((6, 6), dtype=object)
     full[:3, :3], full[:3, 3:], full[3:, 3:] = total.j, total.h, total.m
     for i in range(6):
@@ -41,13 +41,13 @@ UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def packed(inertia: ArticulatedInertia) -> Vector:
-    """21 numbers."""
+    """The 21 numbers of an inertia."""
     symmetric = [m[i, j] for m in (inertia.j, inertia.m) for i, j in UPPER]
     return array((*symmetric, *inertia.h.ravel()))
 
 
 def unpacked(numbers: Vector) -> ArticulatedInertia:
-    """The inertia of 21 numbers."""
+    """The inertia from its 21 numbers."""
     j, m = (np.array([[None] * 3] * 3, dtype=object) for _ in range(2))
     for matrix_, start in ((j, 0), (m, 6)):
         for n, (i, k) in enumerate(UPPER):

@@ -1,17 +1,17 @@
-"""Beams in recursions: what sections of a beam hand on to it, and what it is with them before its modes are eliminated.
+"""Beams in recursions: what sections pass on to their beam, and the beam with its sections before modes are eliminated.
 
-A link that a section carries is accelerated by X (alpha, a) + b + S etadd, with X and S of the section. So an
-articulated inertia I at a section is, for the beam, one of 6 + m freedoms,
+A link that a section carries is accelerated by X (alpha, a) + b + S etadd, with X and S of the section. So to the
+beam, an articulated inertia I at a section is one of 6 + m freedoms,
 
     [ X^T I X   X^T I S ]
     [ S^T I X   S^T I S ],
 
-and likewise its wrench p, [X^T p; S^T p]. With the beam's own they sum up to I, C and M. The frame itself moves with
-the coordinates where the beam hangs on another section, (alpha, a) = X (alpha, a)_root + b + S etadd, so that
+and likewise its wrench p becomes [X^T p; S^T p]. Together with the beam's own they sum to I, C and M. The frame itself
+moves with the coordinates if the beam hangs on another section, (alpha, a) = X (alpha, a)_root + b + S etadd, so
 
     U = I S + C,    D = S^T U + C^T S + M,
 
-after which a beam is a link like others.
+and from there on a beam is a link like any other.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from kempe.spatial.vectors import Matrix, Vector, array, dot, zeros
 
 
 def together(tree: Tree, efforts: list[Vector]) -> list[Vector]:
-    """Efforts of links whose freedoms are their own; those at sections are added to the beam's."""
+    """Efforts of links with freedoms of their own; those at sections are added to the beam's."""
     out = list(efforts)
     for k, link in enumerate(tree.links):
         if link.shared:
@@ -33,18 +33,20 @@ def together(tree: Tree, efforts: list[Vector]) -> list[Vector]:
 
 
 def owned(tree: Tree, parts: list[Vector]) -> list[Vector]:
-    """Those of links whose freedoms are their own."""
+    """The parts of links with freedoms of their own."""
     return [parts[k] for k in tree.own]
 
 
 def nothing(link: Link) -> tuple[Vector, ...]:
-    """Of a link that carries none: inertia, moment, force; of a beam, C and M with the inertia, and efforts."""
+    """What a link without children starts from: inertia, moment, force; for a beam, C and M with the inertia, and
+    efforts.
+    """
     size = 0 if link.beam is None else link.beam.size
     return zeros(21 + 6 * size + size * size), zeros(3), zeros(3), *([zeros(size)] if size else [])
 
 
 def held(link: Link, posture: Vector, carried, n_above, f_above, n_own, f_own, b_alpha, b_a) -> tuple[Vector, ...]:
-    """What a section hands on to its beam: inertia with C and M, moment, force, efforts."""
+    """What a section passes on to its beam: inertia with C and M, moment, force, efforts."""
     angular, linear = link.subspace(posture)
     total = ArticulatedInertia.of(link.inertia) + unpacked(carried)
     n, f = total.wrench(b_alpha, b_a)

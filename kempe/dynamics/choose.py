@@ -1,19 +1,20 @@
-"""Choose: which formulation `auto` takes, by what each takes and what it loses to rounding, both measured.
+"""Choose: which formulation `auto` takes, judged by measured operation counts and measured rounding.
 
-Problem. Which formulation is the shortest depends on the mechanism: on how many freedoms there are, how many equations
-hold loops closed, how they hang together. Formulas for it are wrong by factors, since what is traced has its zeros left
-out; tracing all of them would take longer than all the rest.
+Problem. Which formulation is the shortest depends on the mechanism: the number of freedoms, the number of equations
+that close loops, and how they are connected. Formulas for the count are wrong by factors, since tracing drops zeros;
+tracing all formulations would take longer than everything else.
 
-Must. Those that might win are traced and counted, the most promising first. Among those that keep their digits the
-shortest is taken; another formulation than `partition` only where it is shorter by the part that `MARGIN` says.
+Must. The candidates that might win are traced and counted, the most promising first. The shortest of those that keep
+their digits is taken, but another formulation than `partition` only if it is shorter by the factor `MARGIN`.
 
-Discussion. Trees take the recursion `udu`: the whole inertia matrix is never shorter by more than a few operations, of
-two links. Of loops, `partition` is the shortest as long as freedoms are few, by composite bodies or, where loops follow
-each other, by clusters of them: its inertia matrix has a row for each freedom. With many freedoms and few equations, as
-in a long ring or a figure that holds on to something, the recursion with multipliers (`sslm`) is O(n) and wins; so it
-does where very many loops stand side by side, since it compiles as repeated blocks. The other ways of `partition`,
-`slm` and `augmented` have not been shorter than all of these where that would count; `denoc` is left to those who ask
-for it, since its runs end where the actuated joints stop being coordinates. `kempe counts` shows them all.
+Discussion. Trees take the recursion `udu`: the whole inertia matrix is shorter only for trees of two links, by a few
+operations. For loops, `partition` is the shortest as long as there are few freedoms, because its inertia matrix has a
+row for each freedom. It works by composite bodies or, if loops follow each other, by clusters of them. With many
+freedoms and few equations, as in a long ring or a figure that holds on to something, the recursion with multipliers
+(`sslm`) is O(n) and wins. It also wins with very many loops side by side, since it compiles as repeated blocks. The
+other ways of `partition`, `slm` and `augmented` have never been shorter than all of these where it would matter.
+`denoc` must be requested by name, since its runs end where the actuated joints stop being valid coordinates. `kempe
+counts` shows them all.
 """
 
 from dataclasses import dataclass
@@ -25,17 +26,16 @@ from kempe.mechanism.flexible import BeamJoint
 from kempe.topology.clusters import Cluster, clusters
 from kempe.topology.tree import Topology
 
-MARGIN = 0.8  # of another's operations: the part that is worth leaving the usual formulation for
-DIGITS = 1e-11  # rounding that is none
+MARGIN = 0.8  # of the usual formulation's operations: another one must stay below this
+DIGITS = 1e-11  # rounding too small to matter
 WORSE = 1e3  # times the least rounding: what counts as losing digits
-FEW = 2  # freedoms for each equation of the loops, from which on multipliers might be shorter
-SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more is little beside all the rest
+FEW = 2  # freedoms per loop equation, from which on multipliers might be shorter
+SMALL, LARGE = 12, 30  # velocities up to which, and from which on, tracing one more costs little next to the rest
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A formulation, without coordinates; least: operations that it cannot do with much fewer than, as far as that is
-    known."""
+    """A formulation, without coordinates; least: a rough lower bound on its operations, as far as one is known."""
 
     formulation: Formulation
     least: float = 0.0
@@ -46,8 +46,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a candidate was found to take: operations, and how much rounding changes accelerations, in parts of the
-    largest, in the median over sampled states."""
+    """What was measured for a candidate: operations, and how much rounding changes accelerations, relative to the
+    largest, as the median over sampled states.
+    """
 
     candidate: Candidate
     operations: int
@@ -59,14 +60,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Decision:
-    """Which candidate is taken, and what was measured; nothing where there was but one."""
+    """The candidate that was taken, and the measurements; none if there was only one candidate."""
 
     taken: Candidate
     measured: tuple[Measured, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """What it was compared with, to end a sentence that says what it takes."""
+        """What it was compared with, as the end of a sentence."""
         others = [each for each in self.measured if each.candidate != self.taken]
         if not others:
             return ""
@@ -83,13 +84,13 @@ class Decision:
 def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, repeats: bool) -> tuple[Candidate, ...]:
     """Formulations of a mechanism with loops or couplings that might be the shortest, the most promising first.
 
-    independent: velocities that are generalized ones; heavy: whether every joint of the tree alone moves against some
-    inertia, as multipliers need it; repeats: whether `sslm` is compiled as repeated blocks, in a second where others
-    would take the better part of a minute.
+    independent: velocities used as generalized ones; heavy: whether every joint of the tree alone moves against some
+    inertia, as multipliers require; repeats: whether `sslm` compiles as repeated blocks, in a second where others would
+    take most of a minute.
     """
     apart, multiplied = clusters(topology), Candidate(Sslm())
     free, rows = len(independent), topology.nv - len(independent)
-    if heavy and repeats and len(apart) == 1:  # loops one after the other are better off apart
+    if heavy and repeats and len(apart) == 1:  # for loops in a row, separate clusters are better
         return (multiplied,)
     found = _partitioned(topology, independent, apart)
     if not heavy or (free < FEW * rows and SMALL < topology.nv < LARGE):
@@ -98,8 +99,9 @@ def candidates(topology: Topology, independent: tuple[int, ...], heavy: bool, re
 
 
 def _partitioned(topology: Topology, independent: tuple[int, ...], apart: tuple[Cluster, ...]) -> tuple[Candidate, ...]:
-    """Composite bodies and clusters, as far as they differ and the mechanism is one for them; beams are links of
-    composite bodies only. Of large mechanisms several clusters are not worth comparing with one inertia matrix."""
+    """Composite bodies and clusters, if they differ and suit the mechanism; beams are supported by composite bodies
+    only. For large mechanisms it is not worth comparing several clusters with one inertia matrix.
+    """
     composite = Candidate(Partition(way="composite"), _factored(len(independent)))
     if len(apart) == 1 or any(isinstance(t.joint, BeamJoint) for t in topology.tree):
         return (composite,)
@@ -110,18 +112,18 @@ def _partitioned(topology: Topology, independent: tuple[int, ...], apart: tuple[
 
 
 def _factored(n: int) -> float:
-    """Operations by which a full symmetric matrix is factored."""
+    """Operations to factor a full symmetric matrix."""
     return n**3 / 3
 
 
 def is_worth_tracing(candidate: Candidate, measured: tuple[Measured, ...]) -> bool:
-    """Whether it may still be the shortest, after those that have been measured."""
+    """Whether it may still be the shortest, given those already measured."""
     kept = [each.operations for each in measured if each.rounding <= DIGITS]
     return not kept or candidate.least < min(kept)
 
 
 def best(measured: tuple[Measured, ...]) -> Decision:
-    """The shortest of those that keep their digits, or the usual one where that is not much longer."""
+    """The shortest of those that keep their digits, or the usual one if it is not much longer."""
     fit = [each for each in measured if each.rounding <= _bearable(measured)]
     usual = [each for each in fit if isinstance(each.candidate.formulation, Partition)]
     shortest, own = (min(some, key=lambda each: each.operations, default=None) for some in (fit, usual))

@@ -1,4 +1,4 @@
-"""What a model can compute of closed loops in generalized coordinates: functions with named inputs and outputs."""
+"""Closed: functions of closed loops in generalized coordinates, with named inputs and outputs."""
 
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,9 @@ from kempe.spatial.vectors import Scalar, Vector, array, largest
 if TYPE_CHECKING:
     from kempe.dynamics.equations import Equations
 
-OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; rates alike
+OPEN = 1e-6  # residual, lengths over the mechanism's size, above which a state counts as open; also for its rate
 FIT = 1e-2  # fitness of generalized coordinates above which compiled code is trusted: rounding grows by 1 / fitness^2
-HUGE = 1e300  # beyond, an acceleration is no number
+HUGE = 1e300  # larger accelerations count as not finite
 
 
 def _closed_forward(eq: "Equations", tree, q, v, tau):
@@ -23,21 +23,23 @@ def _closed_forward(eq: "Equations", tree, q, v, tau):
 
 
 def _opening(eq: "Equations", tree, q, v):
-    """How far loops are open, and how fast they open beside the fastest joint: the largest of both."""
+    """How far loops are open, or how fast they open relative to the fastest joint, whichever is larger."""
     found = kinematics.frames(tree, q, np.zeros(eq.topology.nv))
     slip = loops.jacobian(tree, q, found, eq.closure_size) @ v
     return (array([widest(eq, loops.phi(tree, q, eq.closure_size), slip, v)]),)
 
 
 def widest(eq: "Equations", phi: Vector, slip: Vector, v: Vector) -> Scalar:
-    """The largest gap, or how fast it opens beside the fastest joint, whichever is more; a joint is as fast as it goes
-    through radians, or sizes of the mechanism, and is not slower than one of these in the mechanism's time."""
+    """The largest gap, or how fast it opens relative to the fastest joint, whichever is larger. Joint speeds are
+    measured in radians, or in sizes of the mechanism, and the fastest is taken as at least one of these per unit of the
+    mechanism's time.
+    """
     fastest = ca.fmax(1.0 / eq.scale.time, largest(v / eq.steps))
     return ca.fmax(largest(phi), largest(slip) / fastest)
 
 
 def least_fit(fits: Vector, vdot: Vector) -> Scalar:
-    """The least fitness; none at all where an acceleration is no number."""
+    """The least fitness; zero if an acceleration is not finite."""
     least = fits[0]
     for fit in fits[1:]:
         least = ca.fmin(least, fit)
@@ -47,7 +49,7 @@ def least_fit(fits: Vector, vdot: Vector) -> Scalar:
 
 
 def _driven(eq: "Equations", tree, q, v, u):
-    """Accelerations for efforts of the actuated freedoms alone, and what tells whether they can be trusted."""
+    """Accelerations for efforts of the actuated freedoms alone, and the measures of whether to trust them."""
     tau = np.zeros(eq.topology.nv, dtype=object)
     tau[list(eq.topology.driven)] = u
     vdot, fit = eq.functions()["forward_dynamics"].work(eq, tree, q, v, tau)

@@ -1,12 +1,13 @@
 """Closures: the equations of joints that close loops, each in the joint's own axes, with their exact rates.
 
-With R and p the orientation and place of frame b seen from frame a of the joint, and w and u their rates in a's axes,
+With R and p the orientation and position of frame b seen from frame a of the joint, and w and u their rates in a's
+axes,
 
     dR/dt = [w] R,    dp/dt = u,
 
-a joint keeps 6 minus its freedoms at zero: places p_i that it holds, entries R_ij that vanish while two axes are at
-right angles, or the skew part of R where it does not turn at all. Two of these have false solutions, an axis turned
-around and half a turn of a body that must not turn: `upright` tells them apart.
+a joint keeps 6 minus its freedoms at zero: positions p_i that it holds, entries R_ij that vanish while two axes are at
+right angles, or the skew part of R if it does not turn at all. Two of these have false solutions, an axis reversed and
+a half turn of a body that must not turn: `upright` detects them.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, symbols,
 
 @dataclass(frozen=True)
 class Relative:
-    """Frame b of a joint seen from frame a: orientation, place, and their rates w and u, all in a's axes."""
+    """Frame b of a joint seen from frame a: orientation, position, and their rates w and u, all in a's axes."""
 
     rotation: Matrix
     position: Vector
@@ -44,7 +45,7 @@ class Relative:
 
 
 def relative(a: Frame, b: Frame) -> Relative:
-    """Of two frames of the tree."""
+    """Two frames of the tree, the second seen from the first."""
     rotation = a.rotation.T @ b.rotation
     position = a.rotation.T @ (b.position - a.position)
     spin = rotation @ b.omega - a.omega
@@ -70,7 +71,7 @@ def residual_rates(kind: type[JointKind], seen: Relative, size: Scalar) -> list[
 
 
 def upright(kind: type[JointKind], seen: Relative) -> Scalar:
-    """Positive where the closure is met as it should be, not by an axis turned around or by half a turn."""
+    """Positive if the closure is met in the intended way, not with an axis reversed or a half turn."""
     rows, r = ROWS[kind], seen.rotation
     if rows.locked:
         return r[0, 0] + r[1, 1] + r[2, 2]
@@ -85,13 +86,13 @@ def _skew(r: Matrix) -> list[Scalar]:
 
 
 def seen_from(tree: Tree, found: list[Frame], joint: Joint) -> Relative:
-    """The two frames of a loop joint, relative to each other."""
+    """The two frames of a loop joint, b relative to a."""
     ends = (at_place(found, tree.joint_place(joint, marker)) for marker in (joint.a, joint.b))
     return relative(*ends)
 
 
 def phi(tree: Tree, q: Vector, size: Scalar) -> Vector:
-    """The residual of all loops, and of couplings."""
+    """The residual of all loops and couplings."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
     rows = [residual(loop.joint.type, seen_from(tree, found, loop.joint), size) for loop in tree.topology.closures]
     return array([*(x for part in rows for x in part), *(tie.gap(q) for tie in ties.every_coupling(tree))])
@@ -118,7 +119,7 @@ def bias(tree: Tree, q: Vector, v: Vector, size: Scalar) -> ca.SX:
 
 
 def uprights(tree: Tree, q: Vector) -> Vector:
-    """For every loop, whether it is closed as it should be: positive."""
+    """For every loop, a number that is positive if it is closed in the intended way."""
     found = frames(tree, q, np.zeros(tree.topology.nv))
     return array(upright(loop.joint.type, seen_from(tree, found, loop.joint)) for loop in tree.topology.closures)
 
@@ -127,7 +128,7 @@ def uprights(tree: Tree, q: Vector) -> Vector:
 
 
 def measured(kind: type[JointKind], seen: Relative) -> list[Scalar]:
-    """The coordinates of a joint by the frames it joins, where it is closed; angles within half a turn either way."""
+    """The coordinates of a closed joint from the frames it joins; angles within half a turn either way."""
     r, p = seen.rotation, seen.position
     angle = lambda y, x: ca.atan2(y, x)  # noqa: E731
     return {
@@ -143,7 +144,7 @@ def measured(kind: type[JointKind], seen: Relative) -> list[Scalar]:
 
 
 def measured_rates(kind: type[JointKind], seen: Relative) -> list[Scalar]:
-    """The velocities of a joint likewise, in the order of its v."""
+    """The velocities of a joint from the same frames, in the order of its v."""
     r, w, u = seen.rotation, seen.spin, seen.velocity
     own, moving = r.T @ w, r.T @ u  # in b's axes
     return {
@@ -159,8 +160,9 @@ def measured_rates(kind: type[JointKind], seen: Relative) -> list[Scalar]:
 
 
 def _quaternion(r: Matrix) -> list[Scalar]:
-    """w, x, y, z of a rotation, w >= 0. Each row below is the quaternion times four of its entries; the longest row is
-    the one that rounding hurts least."""
+    """The quaternion w, x, y, z of a rotation, w >= 0. Each row below is the quaternion times four of its entries; the
+    longest row suffers least from rounding.
+    """
     skew = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
     xy, xz, yz = r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1]
     x, y, z = r[0, 0], r[1, 1], r[2, 2]
@@ -180,7 +182,7 @@ def _quaternion(r: Matrix) -> list[Scalar]:
 
 
 def _either(condition, a: Scalar, b: Scalar) -> Scalar:
-    """The one or the other, decided now where the condition holds numbers alone."""
+    """One or the other, decided now if the condition contains only numbers."""
     return ca.if_else(condition, a, b) if isinstance(condition, ca.SX) else (a if condition else b)
 
 

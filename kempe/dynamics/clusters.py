@@ -1,22 +1,22 @@
-"""Forward dynamics of closed loops by clusters: the joints that loops tie together are one joint of a recursion.
+"""Clusters: forward dynamics of closed loops in which the joints that loops tie together are one joint of a recursion.
 
 For comparison with multipliers, by counted operations. The idea is that of M. Chignoli, N. Adrian, S. Kim and P. M.
 Wensing, Recursive rigid-body dynamics algorithms for systems with kinematic loops: no loop reaches beyond its cluster,
-so W of the generalized coordinates falls apart into blocks, one for each cluster, and a cluster moves by
+so W of the generalized coordinates consists of one block for each cluster, and a cluster moves by
 
     vdot = G ydd + g
 
 with rows and columns of its own loops alone. Gravity, velocities and loads are put into efforts phi first, which leaves
 a tree at rest: links are accelerated by A = X A_root + S vdot, where root is the link that their cluster hangs on. With
-apparent inertias of its links, bodies and the clusters they carry together, composite bodies give the cluster's inertia
-matrix M, what its root feels of unit accelerations, F, and all its inertia at the root, I. What holds for one joint of
-a tree (paper 4, eqs. 31-37) then holds for all of them together, with U = F G and D = G^T M G:
+apparent inertias of its links (bodies together with the clusters they carry), composite bodies give the cluster's
+inertia matrix M, the wrench F on its root per unit acceleration, and its whole inertia at the root, I. What holds for
+one joint of a tree (paper 4, eqs. 31-37) then holds for all of them together, with U = F G and D = G^T M G:
 
     ydd = d - K A_root,    d = D^-1 G^T (phi - p - M g),    K = D^-1 U^T
-    I - U D^-1 U^T  and  p_root + F g + U d  are handed on to the root,
+    I - U D^-1 U^T  and  p_root + F g + U d  are passed on to the root,
 
-p being what the joints feel of the wrenches that other clusters handed on. A joint in no loop takes the tree's own
-step. Where all loops are one cluster, nothing is handed on, and this is the `composite` way of `partition`.
+where p are the efforts at the joints due to the wrenches that other clusters passed on. A joint in no loop takes the
+tree's own step. If all loops are one cluster, nothing is passed on, and this is the `composite` way of `partition`.
 """
 
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ from kempe.spatial.vectors import Matrix, Vector, array, dot, zeros
 from kempe.topology.clusters import Cluster, clusters
 
 Inertia = RigidInertia | ArticulatedInertia
-Handed = tuple[Vector, Vector, Vector]  # an apparent inertia by 21 numbers, moment and force
+Handed = tuple[Vector, Vector, Vector]  # an apparent inertia as 21 numbers, moment and force
 REST = zeros(3), zeros(3)
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How a cluster may move, vdot = G ydd + g, and the numbers of its velocities."""
+    """How a cluster may move, vdot = G ydd + g, and the indices of its velocities."""
 
     velocities: list[int]
     w: Matrix
@@ -51,7 +51,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A cluster taken apart: the pivots of D, K, d, and what it hands on to its root."""
+    """An eliminated cluster: the pivots of D, K, d, and what it passes on to its root."""
 
     pivots: Vector
     k: Matrix
@@ -62,14 +62,16 @@ class Step:
 def forward(
     tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, independent: tuple[int, ...]
 ) -> tuple[Vector, Vector]:
-    """Accelerations, and the pivots of every D; independent: the generalized velocities, by the columns of W."""
+    """Accelerations, and the pivots of every D; independent: the generalized velocities, in the order of W's
+    columns.
+    """
     external = kinematics.external_wrenches(tree, q, v)
     tree = regrouped(tree)
     phi = tau - recursions.rnea(tree, q, v, zeros(tree.topology.nv), external)
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     parts = clusters(tree.topology)
     motions = [_motion(tree, part, found, independent) for part in parts]
-    carried: dict[int, Handed] = {}  # by links, from the clusters that hang on them
+    carried: dict[int, Handed] = {}  # by link, from the clusters that hang on it
     steps: list[Step] = []
     for part, motion in zip(reversed(parts), reversed(motions), strict=True):
         inward = _closed if part.closed else _single
@@ -106,7 +108,7 @@ def _gathered(before: Handed | None, more: Handed) -> Handed:
 def _single(
     tree: Tree, postures: list[Vector], part: Cluster, motion: Motion, phi: Vector, carried: dict[int, Handed]
 ) -> Step:
-    """A joint in no loop."""
+    """The step of a joint in no loop."""
     (link,) = part.joints
     above = carried.get(link, (zeros(21), *REST))
     found = recursions.inward(tree.links[link], postures[link], *above, *REST, *REST, phi[motion.velocities])
@@ -117,7 +119,7 @@ def _single(
 def _closed(
     tree: Tree, postures: list[Vector], part: Cluster, motion: Motion, phi: Vector, carried: dict[int, Handed]
 ) -> Step:
-    """Joints that loops tie together."""
+    """The step of joints that loops tie together."""
     gim, felt, whole, efforts, n, f = _composites(tree, postures, part, motion, phi, carried)
     w, g, gw = motion.w, motion.g, gim @ motion.w
     d_matrix, u = congruent(w, gw), felt @ w
@@ -133,8 +135,9 @@ def _closed(
 def _composites(
     tree: Tree, postures: list[Vector], part: Cluster, motion: Motion, phi: Vector, carried: dict[int, Handed]
 ) -> tuple[Matrix, Matrix, ArticulatedInertia, Vector, Vector, Vector]:
-    """M and F of a cluster from composite bodies, its inertia at its root, the efforts that are left for its joints,
-    and the wrench that goes on to the root."""
+    """M and F of a cluster from composite bodies, its inertia at its root, the efforts that remain for its joints, and
+    the wrench that is passed on to the root.
+    """
     at = {n: i for i, n in enumerate(motion.velocities)}
     gim, felt = np.zeros((len(at), len(at)), dtype=object), np.zeros((6, len(at)), dtype=object)
     efforts = np.array(phi[motion.velocities], dtype=object)
@@ -166,17 +169,17 @@ def _composites(
 
 
 def _along(span: tuple[Matrix, Matrix], freedom: int, n: Vector, f: Vector):
-    """What a joint feels of a wrench along one of its freedoms."""
+    """The effort of a wrench along one freedom of a joint."""
     return dot(span[0][:, freedom], n) + dot(span[1][:, freedom], f)
 
 
 def _apparent(body: RigidInertia, more: Handed | None) -> Inertia:
-    """Of a link: its body, and what other clusters that hang on it hand on."""
+    """The apparent inertia of a link: its body, and what other clusters that hang on it pass on."""
     return body if more is None else ArticulatedInertia.of(body) + unpacked(more[0])
 
 
 def _together(one: Inertia, other: Inertia) -> Inertia:
-    """Two inertias at one frame; bodies alone stay a body, of ten numbers."""
+    """The sum of two inertias at one frame; two rigid bodies stay a rigid body of ten numbers."""
     if isinstance(one, RigidInertia) and isinstance(other, RigidInertia):
         return one + other
     return _articulated(one) + _articulated(other)
@@ -187,7 +190,7 @@ def _articulated(inertia: Inertia) -> ArticulatedInertia:
 
 
 def _carry(tree: Tree, postures: list[Vector], part: Cluster, vdot: Vector, moved: dict) -> None:
-    """Accelerations of a cluster's links."""
+    """Computes the accelerations of a cluster's links."""
     for k in part.joints:
         link, rates = tree.links[k], vdot[tree.joints[k].v]
         alpha, a = acceleration_along(link.moves(postures[k]), zeros(3), *moved[tree.parents[k]])

@@ -1,8 +1,8 @@
-"""Definiteness: which joints of a tree meet no inertia, or a negative one, on numbers, at a few random states.
+"""Definiteness: which joints of a tree meet no inertia, or a negative one, tested numerically at a few random states.
 
-The inertia matrix is positive where all pivots of its factorization are. A pivot is what a joint meets with all that it
-carries free to give way, and counts beside what it would meet if nothing gave way, so that turning and sliding, and
-fingers and trunks, are not compared with each other.
+The inertia matrix is positive definite if all pivots of its factorization are positive. A pivot is the inertia a joint
+meets while everything it carries is free to move. It is compared with the inertia the joint would meet if nothing else
+moved, so rotations are not compared with translations, nor fingers with trunks.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from kempe.spatial.moves import relative_pose
 from kempe.spatial.vectors import skew
 from kempe.topology.tree import Topology
 
-SAMPLES = 3  # states at which the inertia matrix is looked at
-NOTHING = 1e-10  # an inertia so small beside the one that a joint carries counts as none
+SAMPLES = 3  # states at which the inertia matrix is tested
+NOTHING = 1e-10  # relative to the inertia that a joint carries: anything smaller counts as none
 
 
 def weak_joints(tree: Tree) -> tuple[list[str], list[str]]:
-    """Joints that move against no inertia at every one of a few states, and those that meet a negative one at any."""
+    """Joints that meet no inertia at any of a few states, and those that meet a negative one at some state."""
     rng = np.random.default_rng(0)
     pivots = _coupled_pivots if tree.topology.couplings else _pivots
     sampled = [pivots(tree, _drawn(tree, rng)) for _ in range(SAMPLES)]
@@ -32,12 +32,12 @@ def weak_joints(tree: Tree) -> tuple[list[str], list[str]]:
 
 
 def _drawn(tree: Tree, rng: np.random.Generator) -> list[np.ndarray]:
-    """Random coordinates of every link; a beam is judged as if it did not bend."""
+    """Random coordinates of every link; a beam is treated as rigid."""
     return [link.kind.neutral() if link.shared or link.beam else link.kind.random(rng) for link in tree.links]
 
 
 def _pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
-    """Of every joint the least pivot, by one pass from tips to root."""
+    """The least pivot of every joint, by one pass from tips to root."""
     found: dict[str, float] = {}
     postures = [link.posture(q) for link, q in zip(tree.links, drawn, strict=True)]
     changes = [_matrix(relative_pose(link.moves(p))) for link, p in zip(tree.links, postures, strict=True)]
@@ -61,8 +61,9 @@ def _pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
 
 
 def _coupled_pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
-    """Of every joint the least pivot of a velocity that it takes part in, of those that couplings leave: W^T M W has
-    entries between joints that do not carry each other, so it is factored as a whole."""
+    """The least pivot of every joint, over the velocities it takes part in that couplings leave free: W^T M W has
+    entries between joints that do not carry each other, so it is factored as a whole.
+    """
     q = np.zeros(tree.topology.nq)
     for k in tree.own:
         q[tree.joints[k].q] = drawn[k]
@@ -81,14 +82,14 @@ def _coupled_pivots(tree: Tree, drawn: list[np.ndarray]) -> dict[str, float]:
 
 
 def _allowed(topology: Topology) -> np.ndarray:
-    """W (nv, free): the velocities that couplings allow, by those of them that are left free."""
+    """W (nv, free): the velocities that couplings allow, in terms of those that remain free."""
     rows = np.zeros((len(topology.couplings), topology.nv))
     for row, tied in zip(rows, topology.couplings, strict=True):
         row[list(tied.v)] = [term.coefficient / tied.coupling.size for term in tied.coupling.terms]
     w, dependent = np.eye(topology.nv), {}
     for k, row in enumerate(rows):
         column = int(np.abs(row).argmax())
-        if abs(row[column]) > 1e-12:  # else it follows from the others
+        if abs(row[column]) > 1e-12:  # otherwise it depends on the others
             dependent[column] = row
             row /= row[column]
             others = np.arange(len(rows)) != k
@@ -99,7 +100,7 @@ def _allowed(topology: Topology) -> np.ndarray:
 
 
 def _matrix(pose: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """6 x 6: twists of a frame from those of the one it is seen from."""
+    """6 x 6: transforms twists of the reference frame into those of this frame."""
     r, p = (np.asarray(x, dtype=float) for x in pose)
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = r.T

@@ -1,14 +1,14 @@
-"""Recursive dynamics of platforms on legs in the rates of their actuated joints (paper 1): inverse and forward.
+"""Denoc: recursive inverse and forward dynamics of platforms on legs, in the rates of their actuated joints (paper 1).
 
-Every leg knows of the others by the platform alone: its rates are R (T t_e - c_k thetad_k - b), with t_e = J thetad. So
-forces come back in two steps, along each leg to the platform (IDA-1), and from there to all actuators (IDA-2, 3), and
-inertias likewise: those of a leg's bodies, felt at its end and at its actuated joint (FDA-1), are summed up at the
-platform, and seen from the actuators (FDA-2, 3).
+Legs interact through the platform alone: the rates of a leg are R (T t_e - c_k thetad_k - b), with t_e = J thetad. So
+forces are collected in two steps, along each leg to the platform (IDA-1), and from there to all actuators (IDA-2, 3).
+Inertias are collected likewise: those of a leg's bodies, reduced to its end and its actuated joint (FDA-1), are summed
+at the platform, and then reduced to the actuators (FDA-2, 3).
 
-The paper propagates wrenches w~_i with N_l and sums them up with N_c. With e_i = p_i^T (w_i + A^T w_{i+1} + ..) the
-efforts that the leg's joints would need by themselves, which `recursions.rnea` gives in each link's own axes, its
-recursion (21) becomes one in efforts: p_i^T w~_i = e_i - c_i^T (sum of p~_j p_j^T w~_j / delta_j over passive j > i):
-what passive joints cannot carry is carried by a wrench on the platform, R^T e in all. Springs, dampers, rotors and
+The paper propagates wrenches w~_i with N_l and sums them with N_c. Let e_i = p_i^T (w_i + A^T w_{i+1} + ..) be the
+efforts that the leg's joints would need by themselves, which `recursions.rnea` gives in each link's own axes. Then the
+recursion (21) becomes one in efforts: p_i^T w~_i = e_i - c_i^T (sum of p~_j p_j^T w~_j / delta_j over passive j > i).
+What passive joints cannot supply is carried by a wrench on the platform, R^T e in total. Springs, dampers, rotors and
 efforts at passive joints are efforts like others. The N_c of (16c) lacks the factors p_i p~_i^T / delta_i of (15),
 and so do the sums of (22, 23) and (30-33): here they are in R.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Legs and platform at a state; no platform where a leg ends on the ground."""
+    """Legs and platform at a state; no platform if a leg ends on the ground."""
 
     legs: list[Reach]
     frames: list[kinematics.Frame]
@@ -49,15 +49,16 @@ class Posture:
 
     @property
     def pivots(self) -> tuple[Vector, Vector]:
-        """Everything that was divided by, and what it is to be measured by."""
+        """All divisors, and the sizes they are to be compared with."""
         return leg_pivots(self.legs, self.platform)
 
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """What the bodies of legs and platform resist, the platform taken off its legs: of each leg in its own velocities
-    (M), of the platform with what hangs on it (6 x 6), and its wrenches for unit accelerations of those (6 x velocities
-    of a leg); in world axes at the platform's origin."""
+    """The inertia of the bodies of legs and platform, with the platform detached from its legs: that of each leg in its
+    own velocities (M), that of the platform with what hangs on it (6 x 6), and the wrenches on the platform for unit
+    accelerations of these velocities (6 x velocities of a leg); in world axes at the platform's origin.
+    """
 
     legs: list[Matrix]
     platform: Matrix
@@ -65,14 +66,15 @@ class Inertia:
 
 
 def posture(tree: Tree, q: Vector, v: Vector | None, legs: Legs) -> Posture:
-    """At a state; with what the motion adds where v is given."""
+    """Legs and platform at a state; with velocity terms if v is given."""
     found, frames = reaches(tree, q, v, legs)
     return Posture(found, frames, platform(found) if legs.platform >= 0 else None, legs.platform)
 
 
 def fitness(found: Posture, scales) -> Scalar:
-    """How far the actuated joints are from failing as coordinates: the root of the least delta or pivot of Phi, beside
-    its scale."""
+    """How far the actuated joints are from failing as coordinates: the root of the least delta or pivot of Phi,
+    relative to its scale.
+    """
     least = ca.SX(1.0)
     for pivot, scale in zip(found.pivots[0], scales, strict=True):
         least = ca.fmin(least, pivot * scale)
@@ -92,8 +94,9 @@ def inverse(tree: Tree, q: Vector, v: Vector, a: Vector, legs: Legs) -> tuple[Ve
 
 
 def handed_on(found: Posture, efforts: list[Vector], carried: list[Vector]) -> tuple[Vector, Vector]:
-    """What remains at the actuated joints, and the wrench on the platform, from the efforts that the joints of every
-    leg would need and what its passive ones leave to its end (IDA-1): the sums of (22, 23), IDA-2."""
+    """The efforts that remain at the actuated joints, and the wrench on the platform, from the efforts that the joints
+    of every leg would need and what its passive joints pass on to its end (IDA-1): the sums of (22, 23), IDA-2.
+    """
     tau, wrench = [], zeros(6)
     for reach, own, left in zip(found.legs, efforts, carried, strict=True):
         wrench = wrench + reach.measure.T @ left
@@ -105,7 +108,7 @@ def handed_on(found: Posture, efforts: list[Vector], carried: list[Vector]) -> t
 
 
 def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, legs: Legs) -> tuple[Vector, Vector, Posture]:
-    """Accelerations of all velocities of the tree, the pivots of the inertia matrix, and what was found of the legs."""
+    """Accelerations of all velocities of the tree, the pivots of the inertia matrix, and the posture of the legs."""
     found = posture(tree, q, v, legs)
     own = inertia(tree, q, found)
     gim = inertia_matrix(found, own)
@@ -126,8 +129,9 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, legs: Legs) -> tuple[
 
 
 def accelerations(found: Posture, thetadd: Vector, end: Vector, biases: list[Vector] | None = None) -> list[Vector]:
-    """Of each leg's velocities, the actuated one last, from theirs and the platform's: (11b) and (12b)
-    differentiated."""
+    """Accelerations of each leg's velocities, the actuated one last, from those of the actuators and the platform:
+    (11b) and (12b) differentiated.
+    """
     out = []
     for k, (reach, own) in enumerate(zip(found.legs, thetadd, strict=True)):
         made = array(own * x for x in reach.column)
@@ -137,18 +141,18 @@ def accelerations(found: Posture, thetadd: Vector, end: Vector, biases: list[Vec
 
 
 def _in_tree(tree: Tree, found: Posture, legs_own: list[Vector]) -> Vector:
-    """Velocities of legs in their order in the tree."""
+    """Velocities of the legs in their order in the tree."""
     out = np.zeros(tree.topology.nv, dtype=object)
     for reach, own in zip(found.legs, legs_own, strict=True):
         out[list(reach.freedoms)] = own
     return array(out)
 
 
-# ---- velocities, and loops closed again -------------------------------------------------------------------
+# ---- velocities and loop closing --------------------------------------------------------------------------
 
 
 def reduce(tree: Tree, q: Vector, v: Vector | None, legs: Legs) -> tuple[Motion, Posture]:
-    """W, and g where v is given: all velocities of the tree are W thetad, all accelerations W theta'' + g."""
+    """W, and g if v is given: all velocities of the tree are W thetad, all accelerations W theta'' + g."""
     found = posture(tree, q, v, legs)
     count = len(found.legs)
     w = np.zeros((tree.topology.nv, count), dtype=object)
@@ -163,8 +167,9 @@ def reduce(tree: Tree, q: Vector, v: Vector | None, legs: Legs) -> tuple[Motion,
 
 
 def project(tree: Tree, q: Vector, v: Vector, size: Scalar, legs: Legs) -> tuple[Vector, Vector, Scalar]:
-    """q and v on the loops, and the largest residual left: as `partition` does it, by the legs' recursion, so that only
-    passive coordinates move."""
+    """q and v on the loops, and the largest remaining residual: like `partition`, but by the recursion over legs, so
+    that only passive coordinates move.
+    """
     q = normalized(tree, q)
     found = posture(tree, q, None, legs)
     still = zeros(len(found.legs))
@@ -188,7 +193,7 @@ def project(tree: Tree, q: Vector, v: Vector, size: Scalar, legs: Legs) -> tuple
 
 
 def inertia(tree: Tree, q: Vector, found: Posture) -> Inertia:
-    """From composite bodies (28), the platform taken off."""
+    """The inertia from composite bodies (28), with the platform detached."""
     mass, block, felt = recursions.composites(tree, q, found.root)
     sizes, coupling = zeros(6, 6), []
     for reach in found.legs:
@@ -209,13 +214,13 @@ def inertia(tree: Tree, q: Vector, found: Posture) -> Inertia:
 def inertia_matrix(found: Posture, own: Inertia) -> Matrix:
     """The generalized inertia matrix of the actuated rates, N^T M N (26).
 
-    X is what all bodies resist at the platform, Y what the platform feels of a unit of actuated rate; (31, 32) with the
-    factors that the paper leaves out.
+    X is the inertia of all bodies at the platform, Y the wrench on the platform per unit of actuated rate; (31, 32)
+    with the factors that the paper omits.
     """
     felt, cross_terms, alone = np.array(own.platform, dtype=object), [], []
     for reach, mass, coupling in zip(found.legs, own.legs, own.coupling, strict=True):
         unit = -(reach.rates @ reach.column)
-        unit[-1] = 1.0  # rates of the leg per unit of its actuated one, the platform held
+        unit[-1] = 1.0  # rates of the leg per unit of its actuated one, with the platform held
         resists = mass @ unit
         alone.append(dot(unit, resists))
         if found.platform is not None:
@@ -239,7 +244,7 @@ def inertia_matrix(found: Posture, own: Inertia) -> Matrix:
 
 
 def _symmetric(a: Matrix, b: Matrix) -> Matrix:
-    """a^T b where that is symmetric, each entry once."""
+    """a^T b, known to be symmetric, each entry computed once."""
     out = np.zeros((a.shape[1], b.shape[1]), dtype=object)
     for i in range(len(out)):
         for j in range(i + 1):
@@ -252,8 +257,11 @@ def _symmetric(a: Matrix, b: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Denoc(InCoordinates):
-    """The recursion over legs; its coordinates are the actuated joints, and the choice is of rows that close loops in
-    these. scales: what makes each pivot of the legs and of the platform a number of order one."""
+    """The recursion over legs. Its coordinates are the actuated joints; the choice is of rows that close loops in
+    these.
+
+    scales: scale each pivot of the legs and of the platform to order one.
+    """
 
     scales: tuple[float, ...] = ()
 
@@ -268,7 +276,7 @@ class Denoc(InCoordinates):
 
     @property
     def pivot_scales(self) -> tuple[float, ...]:
-        """Of the legs and the platform."""
+        """Scales of the pivots of the legs and the platform."""
         return self.scales
 
     @classmethod
@@ -301,26 +309,26 @@ class Denoc(InCoordinates):
         return found.w, self.fit_at(posture)
 
     def least_fit(self, found: Reduction, pivots: Vector) -> Scalar:
-        """The least of the rows' and the legs'."""
+        """The lesser of the fits of the rows and of the legs."""
         least = super().least_fit(found, pivots)
         for pivot, scale in zip(pivots, self.scales, strict=False):
             least = ca.fmin(least, ca.sqrt(ca.fmax(pivot * scale, 0.0)))
         return least
 
     def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
-        """By the legs."""
+        """Projection by the legs."""
         return project(tree, q, v, size, tree.topology.legs)
 
     def pivot_counts(self, nv: int, dof: int) -> tuple[int, int]:
-        """Deltas of all legs and pivots of Phi, and those of the inertia matrix."""
+        """The number of deltas of all legs and pivots of Phi, and of pivots of the inertia matrix."""
         return len(self.scales), dof
 
     def functions(self) -> dict[str, Function]:
-        """Inverse dynamics by the legs, and what the recursion is made of."""
+        """Inverse dynamics by the legs, and the intermediate results of the recursion."""
         return FUNCTIONS
 
     def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
-        """With the legs."""
+        """The words with the legs."""
         legs = topology.legs.legs
         joined = f"{len(legs)} legs carry a platform" if len(legs) > 1 else "one leg ends on the ground"
         driven = ", ".join(names[k] for k in topology.driven)
@@ -336,7 +344,7 @@ def inverse_dynamics(eq: "Equations", tree: Tree, q, v, a):
 
 
 def generalized_efforts(eq: "Equations", tree: Tree, q, v, a):
-    """Efforts along the actuated joints, W, and the same."""
+    """Efforts along the actuated joints, W, and the fit."""
     w, fit = eq.coordinates.reduce(tree, q, eq.closure_size)
     return inverse_dynamics(eq, tree, q, v, a)[0], w, fit
 
@@ -348,14 +356,15 @@ def actuated_inertia(eq: "Equations", tree: Tree, q):
 
 
 def platform_jacobian(eq: "Equations", tree: Tree, q):
-    """J: the platform's twist per unit of the actuated rates, [omega; v] at its link's frame in world axes; zero where
-    the leg ends on the ground."""
+    """J: the platform's twist per unit of the actuated rates, [omega; v] at its link's frame in world axes; zero if the
+    leg ends on the ground.
+    """
     end = posture(tree, q, None, tree.topology.legs).platform
     return (zeros(6, 1) if end is None else end.jacobian,)
 
 
 def legs_divided_by(eq: "Equations", tree: Tree, q):
-    """Deltas of all legs and pivots of Phi, and what they are to be measured by."""
+    """Deltas of all legs and pivots of Phi, and the sizes they are to be compared with."""
     return posture(tree, q, None, tree.topology.legs).pivots
 
 

@@ -1,6 +1,6 @@
-"""Derivatives of dynamics, exact: of what the equations of motion leave, solved back; never through an elimination.
+"""Derivatives of dynamics: exact, from the residuals of the equations of motion; no elimination is differentiated.
 
-With a and lam held, what is left of the equations of motion and of the loops' is
+With a and lam held, the residuals of the equations of motion and of the loops are
 
     r1 = ID(q, v, a) - J^T lam - tau,    r2 = J a - gamma(q, v),
 
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 def inverse(eq: "Equations", tree: Tree, q, v, a, p: ca.SX):
-    """Of generalized forces, with respect to a step of q, to v, to a, and to parameters if any."""
+    """Derivatives of generalized forces with respect to a step of q, to v, to a, and to the parameters if there are
+    any.
+    """
     sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
     by_q, by_v, *by_p = _by_state(eq, tree, eq.inverse(tree, sq, sv, sa), sq, sv, p)
     found = [by_q, by_v, to_sx(recursions.crba(tree, sq)), *by_p]
@@ -38,7 +40,7 @@ def inverse(eq: "Equations", tree: Tree, q, v, a, p: ca.SX):
 
 
 def forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
-    """Of a tree's accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
+    """Derivatives of a tree's accelerations, likewise, with tau for a: those of inverse dynamics, solved back."""
     a = eq.forward(tree, q, v, tau).vdot
     by_q, by_v, gim, *by_p = map(_grid, inverse(eq, tree, q, v, a, p))
     sides = [-by_q, -by_v, np.eye(eq.topology.nv), *(-x for x in by_p)]
@@ -46,8 +48,9 @@ def forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
 
 
 def residuals(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX):
-    """M, and how r1 and r2 change with a step of q, with v, and with parameters if any: of all rows of the loops,
-    whether or not some follow from others."""
+    """M, and the derivatives of r1 and r2 with respect to a step of q, to v, and to the parameters if there are any;
+    for all rows of the loops, whether or not some are redundant.
+    """
     every = list(range(eq.sizes["lam"]))
     first, second = _residual_derivatives(eq, tree, q, v, a, lam, p, every, eq.closure_size)
     by_p = [ca.vertcat(first[2], second[2])] if eq.parameters else []
@@ -55,8 +58,9 @@ def residuals(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX):
 
 
 def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
-    """Of accelerations of a closed mechanism, in its generalized coordinates: da = W dy + dg, J dg = -d r2,
-    (W^T M W) dy = -W^T (d r1 + M dg)."""
+    """Derivatives of the accelerations of a closed mechanism, in its generalized coordinates: da = W dy + dg, J dg = -d
+    r2, (W^T M W) dy = -W^T (d r1 + M dg).
+    """
     used = eq.used if isinstance(eq.used, Partition) else Partition(eq.coordinates.chosen)
     choice = used.chosen
     dependent = list(choice.dependent)
@@ -82,11 +86,12 @@ def closed_forward(eq: "Equations", tree: Tree, q, v, tau, p: ca.SX):
 
 
 def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, rows: list[int], size):
-    """Of r1 and of r2, for these rows of the loops, gaps in parts of `size`; a and lam are held whatever they depend
-    on."""
+    """Derivatives of r1 and of r2 for these rows of the loops, with gaps divided by `size`; a and lam are held constant
+    whatever they depend on.
+    """
     sq, sv, sa = (symbols(n, eq.sizes[n]) for n in ("q", "v", "a"))
     held = symbols("lam", len(rows))
-    moving = level(tree, sq)  # as `partition` has them: beside the loops it matters which axes rows are in
+    moving = level(tree, sq)  # as in `partition`: off the loops, the axes of the rows matter
     frames = kinematics.frames(moving, sq, sv)
     jacobian = loops.jacobian(moving, sq, frames, size)[rows]
     up = -moving.gravity
@@ -98,7 +103,7 @@ def _residual_derivatives(eq: "Equations", tree: Tree, q, v, a, lam, p: ca.SX, r
 
 
 def _by_state(eq: "Equations", tree: Tree, r: Vector, q, v, p: ca.SX) -> list[ca.SX]:
-    """By a step of q, by v, and by parameters if any."""
+    """Derivatives with respect to a step of q, to v, and to the parameters if there are any."""
     out = to_sx(r)
     by_p = [ca.jacobian(out, p)] if eq.parameters else []
     return [ca.jacobian(out, to_sx(q)) @ tangent(eq, tree, q), ca.jacobian(out, to_sx(v)), *by_p]

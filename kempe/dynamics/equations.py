@@ -36,7 +36,7 @@ from kempe.topology.tree import Topology
 class Equations:
     """The equations of a tree whose listed parameters stay symbols.
 
-    formulation: None as long as none has been chosen (see `choose`); what does not depend on it can be had before.
+    formulation: None until one is chosen (see `choose`); whatever does not depend on it is available before.
     """
 
     topology: Topology
@@ -45,22 +45,22 @@ class Equations:
 
     @property
     def used(self) -> Formulation:
-        """The formulation, which has been chosen by now."""
+        """The formulation, which must have been chosen."""
         assert self.formulation is not None
         return self.formulation
 
     @property
     def coordinates(self) -> InCoordinates:
-        """The same, of one that closes loops in generalized coordinates."""
+        """The formulation, as one that closes loops in generalized coordinates."""
         assert isinstance(self.formulation, InCoordinates)
         return self.formulation
 
     def by(self, formulation: Formulation | None) -> "Equations":
-        """The same by another formulation."""
+        """The same equations with another formulation."""
         return replace(self, formulation=formulation)
 
     def using(self, choice: Choice | None, scales: tuple[float, ...] = (), pull: float = 0.0) -> "Equations":
-        """The same in other coordinates, as far as the formulation has any."""
+        """The same equations in other coordinates, if the formulation uses any."""
         return self.by(self.used.using(choice, scales, pull))
 
     @property
@@ -84,32 +84,32 @@ class Equations:
 
     @cached_property
     def scale(self) -> Scale:
-        """A length, a mass and a time to measure by, of the mechanism with its own numbers."""
+        """A length, a mass and a time as units of comparison, of the mechanism with its own numbers."""
         return scale(self.topology.mechanism, self.topology.parameters.__getitem__)
 
     @property
     def closure_size(self) -> float:
-        """The length that gaps of loops are measured by."""
+        """The length by which gaps of loops are divided."""
         return self.scale.length
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """What is usual of a step along each velocity: a radian, or the mechanism's length."""
+        """A typical step along each velocity: a radian, or the mechanism's length."""
         return np.array([self.scale.of(unit) for t in self.topology.tree for unit in t.joint.type.units])
 
     @property
     def is_closed(self) -> bool:
-        """Whether loops or couplings are held by equations, in generalized coordinates."""
+        """Whether equations hold loops or couplings, in generalized coordinates."""
         return self.topology.constrained and (self.formulation is None or self.formulation.enforces == EQUATIONS)
 
     def tree(self, p) -> Tree:
-        """The tree with parameters put in."""
+        """The tree with these parameters."""
         if not self.parameters:
             return self.constant_tree
         return build(self.topology, dict(zip(self.parameters, p, strict=True)))
 
     def forward(self, tree: Tree, q, v, tau, run: recursions.Run = recursions.inline) -> Accelerations:
-        """Accelerations by the formulation; `run` carries out steps of recursions."""
+        """Accelerations by the formulation; `run` executes the steps of recursions."""
         return self.used.forward(tree, q, v, tau, self.closure_size, run)
 
     def inverse(self, tree: Tree, q, v, a, run: recursions.Run = recursions.inline):
@@ -118,7 +118,7 @@ class Equations:
         return found - ties.spring_efforts(tree, q, v) if self.topology.sprung else found
 
     def casadi(self, name: str, function: Function) -> ca.Function:
-        """The function as CasADi has it, over SX."""
+        """The function as a CasADi function over SX."""
         named = {n: ca.SX.sym(n, self.sizes[n]) for n in function.inputs}
         arrays: dict[str, Any] = {n: from_sx(x) for n, x in named.items() if n != "p"}
         tree = self.tree(from_sx(named["p"]) if "p" in named else ())
@@ -128,7 +128,7 @@ class Equations:
         return ca.Function(name, list(named.values()), results, list(named), list(function.outputs), {"cse": True})
 
     def functions(self) -> dict[str, Function]:
-        """Everything that can be computed, by name; functions of parameters take p where there are any."""
+        """Everything that can be computed, by name; functions of parameters take p if there are any."""
         known = FUNCTIONS
         if self.is_closed:
             known = known | closed.FUNCTIONS | {"pivots": replace(known["pivots"], chosen=True)}
@@ -234,7 +234,7 @@ def _energy(eq, tree, q, v):
 
 
 def _along_motion(x: ca.SX, tree, q, v, a) -> ca.SX:
-    """dx/dt of something that depends on q and v."""
+    """dx/dt of a quantity that depends on q and v."""
     state, rates = ca.vertcat(to_sx(q), to_sx(v)), ca.vertcat(to_sx(kinematics.rates(tree, q, v)), to_sx(a))
     return ca.jtimes(x, state, rates)
 

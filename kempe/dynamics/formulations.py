@@ -1,4 +1,4 @@
-"""Formulations: all there are, by name, and which of them a mechanism can have."""
+"""Formulations: all formulations by name, and which of them apply to a mechanism."""
 
 from kempe.dynamics.denoc import Denoc
 from kempe.dynamics.formulation import EQUATIONS, NOTHING, SPRINGS, Formulation
@@ -15,7 +15,7 @@ CLOSED = tuple(each.name for each in ALL if each.enforces == EQUATIONS)  # that 
 
 
 def refusal(kind: type[Formulation], topology: Topology) -> str | None:
-    """Why a formulation does not apply to a mechanism; None where it does."""
+    """Why a formulation does not apply to a mechanism; None if it does."""
     name = topology.mechanism.name
     if topology.constrained and kind.enforces == NOTHING:
         held = "closed loops" if topology.loops else "couplings"
@@ -26,8 +26,9 @@ def refusal(kind: type[Formulation], topology: Topology) -> str | None:
 
 
 def suited(asked: Formulation | None, topology: Topology) -> Formulation | None:
-    """What was asked for where it suits what is on; else `udu` of a tree, and with loops None, which is whatever turns
-    out best."""
+    """The requested formulation if it suits what is on; otherwise `udu` for a tree, and None with loops, where the best
+    is to be chosen.
+    """
     wanted = EQUATIONS if topology.constrained else NOTHING
     if asked is not None and asked.enforces in (SPRINGS, wanted):
         return asked

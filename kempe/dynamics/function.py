@@ -1,4 +1,4 @@
-"""Function: a computation over symbols with named inputs and outputs, which a model makes native code of."""
+"""Function: a computation over symbols with named inputs and outputs, which a model compiles to native code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ VECTOR, MATRIX, SCALAR, MATRICES = ("vector",), ("matrix",), ("scalar",), ("matr
 
 @dataclass(frozen=True)
 class Function:
-    """A function over symbols: names of inputs and outputs, the outputs' kinds, and how to work it out.
+    """A function over symbols: names of inputs and outputs, the kinds of the outputs, and how to compute them.
 
-    by_parameters: it has a last output more, its derivative by the parameters, where there are any.
-    chosen: it needs generalized coordinates to have been chosen.
+    by_parameters: if there are parameters it has one more output, the derivative with respect to them.
+    chosen: it needs generalized coordinates to be chosen first.
     """
 
     inputs: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Generalized coordinates of closed chains (paper 3): which velocities are independent, W and g, and closing loops.
+"""Generalized: coordinates of closed chains (paper 3): which velocities are independent, W and g, and closing loops.
 
-The loops allow velocities with J v = 0 and accelerations with J vdot = gamma. Of J, independent rows (J_Cm) and as many
+The loops allow velocities with J v = 0 and accelerations with J vdot = gamma. Independent rows of J (J_Cm) and as many
 columns (J_S, of the velocities theta_S that depend on the others) were chosen before; the remaining velocities are the
 generalized ones, theta_G. Then
 
@@ -22,16 +22,16 @@ from kempe.dynamics.tree import Tree
 from kempe.spatial.solving import Elimination
 from kempe.spatial.vectors import Matrix, Scalar, Vector, array, dot, is_zero, largest
 
-METRE = 1.0  # rows of loops are left in it: only pivots are compared with other numbers, and they are few
+METRE = 1.0  # rows of loops are left in metres: only pivots are compared with other numbers, and they are few
 CHORD = 3  # steps that close loops with one elimination
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows of J are kept, which velocities depend on the others (both in the order they are eliminated in), and
-    which are the generalized ones.
+    """Which rows of J are kept, which velocities are dependent (both in the order of elimination), and which are the
+    generalized ones.
 
-    scales: what makes each pivot a number of order one; a choice fits a state as far as its least pivot is from zero.
+    scales: bring each pivot to order one; a choice fits a state as far as its least pivot is from zero.
     """
 
     rows: tuple[int, ...]
@@ -50,13 +50,13 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Motion):
-    """The same, and what the loops were solved by: rows in metres and radians, pivots in parts of `size`."""
+    """The same, with the solver of the loops: rows in metres and radians, pivots divided by `size`."""
 
     loops: Elimination
 
 
 def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice, pull: float = 0.0) -> Reduction:
-    """W, and g where v is given; loops that drifted apart are drawn together at the rate `pull`, if it is not zero."""
+    """W, and g if v is given; loops that drifted open are pulled together at the rate `pull`, unless it is zero."""
     rows, dependent, independent = (list(part) for part in (choice.rows, choice.dependent, choice.independent))
     tree = level(tree, q)
     found = kinematics.frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
@@ -76,8 +76,9 @@ def reduce(tree: Tree, q: Vector, v: Vector | None, size: Scalar, choice: Choice
 
 
 def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> tuple[Vector, Vector, Scalar]:
-    """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
-    many digits as the first one needed), then velocities that keep loops closed. Only dependent coordinates move."""
+    """q and v on the loops, and the largest remaining residual: Newton's method with one elimination (each step gains
+    as many digits as the first one needed), then velocities that keep loops closed. Only dependent coordinates move.
+    """
     rows, dependent = list(choice.rows), list(choice.dependent)
     q = normalized(tree, q)
     solver = reduce(tree, q, None, size, choice).loops
@@ -91,18 +92,18 @@ def project(tree: Tree, q: Vector, v: Vector, size: Scalar, choice: Choice) -> t
 
 
 def fitness(choice: Choice, pivots: Vector) -> Scalar:
-    """The least pivot of the loops beside its scale."""
+    """The least pivot of the loops relative to its scale."""
     least = ca.SX(1.0)
     for pivot, scale in zip(pivots, choice.scales, strict=True):
         least = ca.fmin(least, ca.fabs(pivot * scale))
     return least
 
 
-# ---- what projects on them --------------------------------------------------------------------------------
+# ---- projections on them ----------------------------------------------------------------------------------
 
 
 def generalized(w: Matrix, efforts: Vector, m: Matrix, mw: Matrix, g: Vector) -> Vector:
-    """W^T (efforts + M g), by M g or by (M W)^T g, whichever has fewer products."""
+    """W^T (efforts + M g), by M g or by (M W)^T g, whichever needs fewer products."""
     moving = [j for j, x in enumerate(g) if not is_zero(x)]
     if sum(not is_zero(x) for x in m[:, moving].flat) < len(moving) * w.shape[1]:
         return w.T @ (efforts + m @ g)
@@ -110,7 +111,7 @@ def generalized(w: Matrix, efforts: Vector, m: Matrix, mw: Matrix, g: Vector) ->
 
 
 def congruent(w: Matrix, mw: Matrix) -> Matrix:
-    """W^T M W of a symmetric M from W and M W, each entry above the diagonal once."""
+    """W^T M W of a symmetric M from W and M W; each entry above the diagonal is computed once."""
     a = np.zeros((w.shape[1], w.shape[1]), dtype=object)
     for i in range(w.shape[1]):
         for j in range(i + 1):
@@ -125,8 +126,8 @@ def congruent(w: Matrix, mw: Matrix) -> Matrix:
 class InCoordinates(Formulation):
     """A formulation that keeps loops closed by equations, in generalized coordinates.
 
-    choice: of these coordinates and of the rows that are kept; pull [1/s]: the rate at which loops that drifted apart
-    are pulled together (J. Baumgarte, 1972), zero where they are kept closed otherwise.
+    choice: of these coordinates and of the rows that are kept; pull [1/s]: the rate at which loops that drifted open
+    are pulled together (J. Baumgarte, 1972), zero if they are kept closed in another way.
     """
 
     choice: Choice | None = None
@@ -141,12 +142,12 @@ class InCoordinates(Formulation):
 
     @property
     def chosen(self) -> Choice:
-        """The choice, made by now."""
+        """The choice, which must have been made."""
         assert self.choice is not None
         return self.choice
 
     def eliminated(self, tree: Tree, q: Vector, v: Vector | None, size: Scalar) -> Reduction:
-        """W, and g where v is given, by the rows and columns that were chosen."""
+        """W, and g if v is given, by the chosen rows and columns."""
         return reduce(tree, q, v, size, self.chosen, self.pull)
 
     def reduce(self, tree: Tree, q: Vector, size: Scalar) -> tuple[Matrix, Vector]:
@@ -155,12 +156,13 @@ class InCoordinates(Formulation):
         return found.w, self.fit_of(found)
 
     def fit_of(self, found: Reduction) -> Vector:
-        """How well the coordinates fit, from what was eliminated."""
+        """How well the coordinates fit, from the elimination."""
         return array([fitness(self.chosen, found.loops.pivots)])
 
     def signed_fit(self, found: Reduction, pivots: Vector) -> Scalar:
         """The fit at a state with the sign of the product of the loops' pivots, which changes where one of them passes
-        zero; pivots: all that `forward` divided by."""
+        zero; pivots: all divisors of `forward`.
+        """
         fit, turned = self.least_fit(found, pivots), ca.SX(1.0)
         for pivot in found.loops.pivots:
             turned = turned * pivot
@@ -171,9 +173,9 @@ class InCoordinates(Formulation):
         return fitness(self.chosen, found.loops.pivots)
 
     def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
-        """q and v on the loops, and the largest residual left."""
+        """q and v on the loops, and the largest remaining residual."""
         return project(tree, q, v, size, self.chosen)
 
     def pivot_counts(self, nv: int, dof: int) -> tuple[int, int]:
-        """Of the dependent velocities, and of A."""
+        """The number of dependent velocities, and of pivots of A."""
         return nv - dof, dof

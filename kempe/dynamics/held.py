@@ -1,8 +1,8 @@
-"""What closures do to the tree they hold together: in steps, each of one link or one cut, that can be recorded.
+"""Held: how closures act on the tree, in steps that can be recorded, each of one link or one cut.
 
-A row of a closure is a wrench on link b, and back on link a. What the joints between a link and the ground feel of it,
-y = U^-1 J^T, comes from one sweep from the tips to the base; from y come the entries of J I^-1 J^T and, once the
-multipliers are known, what each joint does (paper 2, eqs. 19-25).
+A row of a closure is a wrench on link b, and its reaction on link a. Its effect on the joints between a link and the
+ground, y = U^-1 J^T, takes one sweep from the tips to the base; y gives the entries of J I^-1 J^T and, once the
+multipliers are known, the acceleration of each joint (paper 2, eqs. 19-25).
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from kempe.spatial.vectors import Matrix, Scalar, Vector, array, cross, dot, is_
 class Cut:
     """A closure as a step sees it: which of its rows are kept, and moves from the frames of its links to its own.
 
-    size: the length that rows of places are divided by. pull [1/s]: how fast gaps are closed. own: whether its rows are
-    in the axes of the joint. on: 0 where the cut is switched off, and its rows ask for nothing.
+    size: the length by which rows of positions are divided. pull [1/s]: how fast gaps are closed. own: whether its rows
+    are in the axes of the joint. on: 0 if the cut is switched off and its rows demand nothing.
     """
 
     kind: type[JointKind]
@@ -43,13 +43,13 @@ class Cut:
 
     @property
     def needs_velocities(self) -> bool:
-        """Whether velocities of points count: where places are held in some directions only, and against gaps."""
+        """Whether velocities of points matter: if positions are held in some directions only, and to close gaps."""
         return bool(self.pull) or 0 < len(ROWS[self.kind].places) < 3
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedCut:
-    """A cut, the links it joins (-1: the ground), and the numbers of its rows among all that are kept."""
+    """A cut, the links it joins (-1: the ground), and the indices of its rows among all that are kept."""
 
     cut: Cut
     links: tuple[int, int]
@@ -72,8 +72,9 @@ def cuts_of(tree: Tree, size: Scalar, rows: tuple[int, ...], pull: float) -> lis
 
 
 def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run, moving: bool = False) -> dict[int, Frame]:
-    """Frames of the links that cuts hang from, directly or not, and of the ground (-1); `out` is what
-    `recursions.coasting` gave. moving: with the velocities of their origins, zeros else."""
+    """Frames of the links that cuts hang on, directly or not, and of the ground (-1); `out` comes from
+    `recursions.coasting`. moving: with the velocities of their origins; otherwise these are zero.
+    """
     chains = {k for placed in cuts for end in placed.links for k in tree.chain(end)}
     found = {-1: GROUND}
     for k in sorted(chains):
@@ -87,11 +88,10 @@ def placed(tree: Tree, out: list, v: Vector, cuts: list[PlacedCut], run: Run, mo
 
 
 class Held:
-    """What the joints of a tree feel of its cuts' rows and of ties, and the generalized inertia constraint matrix made
-    of it.
+    """The effect of a tree's cuts and ties on its joints, and the generalized inertia constraint matrix formed from it.
 
-    felt: for each row the links whose joints feel it. drift: what the rows are to do beside what the tree does by
-    itself. gicm: J I^-1 J^T, taken apart.
+    felt: for each row the links whose joints it acts on. drift: what the rows demand beyond the motion of the tree
+    left alone. gicm: J I^-1 J^T, factored.
     """
 
     def __init__(
@@ -100,15 +100,16 @@ class Held:
         usual: Scalar = 0.0,
     ):  # fmt: skip
         """`motion`: angular acceleration and acceleration of every link of the tree left alone; `base`: of the ground;
-        `drifts`: of the ties, in rows; `skips`, `usual`: as `Sparse` takes them."""
+        `drifts`: of the ties, in rows; `skips`, `usual`: as `Sparse` takes them.
+        """
         self._tree, self._factors, self._run, self._base = tree, factors, run, base
         self.cuts = cuts = [placed for placed in cuts if placed.numbers]
         tied = [(tie, tie.number, drift) for tie, drift in zip(ties, drifts, strict=True) if tie.number is not None]
         count = sum(len(placed.numbers) for placed in cuts) + len(tied)
         self.felt: list[list[int]] = [[] for _ in range(count)]
         self.drift = np.empty(count, dtype=object)
-        self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that its joint feels, and D^-1 y of each
-        self._bent: dict[tuple[int, int], Vector] = {}  # by beam and row: what sections of the beam feel
+        self._moved: dict[int, tuple[list[int], Matrix]] = {}  # by link: rows that act on its joint, and D^-1 y of each
+        self._bent: dict[tuple[int, int], Vector] = {}  # by beam and row: efforts from the beam's sections
         pulled: dict[int, dict[int, Vector]] = {}  # by link, by row: the wrench at its frame, in its axes
         ground = zeros(3), base
         for placed in cuts:
@@ -139,7 +140,9 @@ class Held:
         own[row] = self._run(together, None, own[row], wrench)[0] if row in own else wrench
 
     def _hand_on(self, k: int, wrenches: dict[int, Vector], pulled: dict, entries: dict) -> None:
-        """What a joint feels, what it adds to the matrix, and what is left for the link that carries it."""
+        """Computes the efforts at a joint, adds their products to the matrix, and passes the rest to the carrying
+        link.
+        """
         link, factors, rows = self._tree.links[k], self._factors, sorted(wrenches)
         if link.shared:
             self._bend(k, wrenches, pulled)
@@ -163,7 +166,7 @@ class Held:
             self._pull(pulled, self._tree.parents[k], row, wrench)
 
     def _bend(self, k: int, wrenches: dict[int, Vector], pulled: dict) -> None:
-        """A section of a beam hands all of a wrench on to it, and what its coordinates feel."""
+        """Passes the whole wrench on a section to its beam, together with the efforts along the beam's coordinates."""
         on = self._tree.parents[k]
         for row, wrench in wrenches.items():
             effort, left = self._run(bend, self._tree.links[k], self._factors.postures[k], wrench)
@@ -172,7 +175,7 @@ class Held:
             self._pull(pulled, on, row, left)
 
     def accelerations(self, lam: Vector) -> Vector:
-        """Of all joints, with multipliers given."""
+        """Accelerations of all joints for given multipliers."""
         tree, factors = self._tree, self._factors
         vdot: list = []
         motion: list = []
@@ -190,7 +193,7 @@ class Held:
 def drifts_of(
     tree: Tree, ties: Sequence[Tie], left_alone: list[Vector], q: Vector, v: Vector, pull: float
 ) -> list[Scalar]:
-    """What ties are to do beside what every link's joint does by itself."""
+    """What ties demand beyond the motion of each joint by itself."""
     if not ties:
         return []
     alone = recursions.joined(beams.owned(tree, left_alone))
@@ -207,7 +210,7 @@ def _objects(values: list) -> np.ndarray:
 
 
 def pose(link: Link, posture: Vector, rotation: Matrix, position: Vector) -> tuple[Matrix, Vector]:
-    """Of a link, from its parent's."""
+    """Pose of a link from its parent's."""
     return pose_along(link.moves(posture), rotation, position)
 
 
@@ -218,12 +221,12 @@ def drawn(link: Link, posture: Vector, omega_p: Vector, velocity_p: Vector, v: V
 
 
 def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
-    """What the kept rows of a cut are to do, and their wrenches on links a and b, at these links' frames and in their
+    """What the kept rows of a cut demand, and their wrenches on links a and b, at these links' frames and in their
     axes.
 
-    states: rotation, position, omega, velocity, angular acceleration and acceleration of a, and the same of b. Where
-    places are held in all directions, each body is pulled at its own point of the cut: the two are one where the loop
-    is closed, and where it is not, this is what `loops.drift` says of their accelerations.
+    states: rotation, position, omega, velocity, angular acceleration and acceleration of a, and the same of b. If
+    positions are held in all directions, each body is pulled at its own point of the cut: the two points coincide while
+    the loop is closed, and otherwise this matches the accelerations in `loops.drift`.
     """
     a, b = Frame(*states[:4]), Frame(*states[6:10])
     loop = loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b), cut.own)
@@ -233,7 +236,7 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
     if cut.pull:
         slips, gaps = loops.slipping(loop, cut.size), loops.residual(loop, cut.size)
         drift = [x - 2 * cut.pull * s - cut.pull**2 * g for x, s, g in zip(drift, slips, gaps, strict=True)]
-    if len(ROWS[cut.kind].places) < 3:  # a's own axes hold b's point
+    if len(ROWS[cut.kind].places) < 3:  # b's point is held along a's own axes
         away_a = a.rotation.T @ (loop.b.position - a.position)
     pulls = loops.wrenches(loop, cut.size)
     if not is_one(cut.on):
@@ -247,7 +250,7 @@ def apart(cut: Cut, *states) -> tuple[Vector, Matrix, Matrix]:
 
 
 def together(_, one: Vector, other: Vector) -> tuple[Vector]:
-    """Two wrenches at one place."""
+    """The sum of two wrenches at one place."""
     return (one + other,)
 
 
@@ -257,7 +260,7 @@ def inertia_felt(link: Link, posture: Vector, carried: Vector) -> tuple[Matrix]:
 
 
 def bend(link: Link, posture: Vector, wrench: Vector) -> tuple[Vector, Vector]:
-    """What the coordinates of a beam feel of a wrench on a section of it, and the wrench at its frame."""
+    """The efforts along a beam's coordinates due to a wrench on one of its sections, and the wrench at its frame."""
     back = wrench_back(link.moves(posture), wrench[:3], wrench[3:])
     return array(_along(link, posture, wrench)), np.concatenate(back)
 
@@ -270,9 +273,10 @@ def _along(link: Link, posture: Vector, wrench: Vector) -> list[Scalar]:
 def feel(
     link: Link, posture, k: Matrix, pivot: Matrix, wrenches: Matrix, bent: Matrix, before: Vector
 ) -> tuple[np.ndarray, ...]:
-    """What a joint feels of wrenches on its link, row by row: y, and D^-1 y; what that adds to J I^-1 J^T, whose lower
-    half was `before`; and the wrenches left for the link that carries it (32, 34 of paper 4). bent: what sections of a
-    beam, or the joint itself, feel besides."""
+    """The effect of wrenches on a link, row by row, on its joint: y, and D^-1 y; the lower half of J I^-1 J^T, `before`
+    plus their products; and the wrenches left for the carrying link (32, 34 of paper 4). bent: additional efforts
+    at the joint, or from sections of a beam.
+    """
     angular, linear = link.subspace(posture)
     size = len(pivot)
     rows = zip(wrenches, bent, strict=True)
@@ -295,7 +299,7 @@ def feel(
 
 
 def pushed(link: Link, posture, alpha_p, a_p, b_alpha, b_a, k: Matrix, d: Vector, moved: Matrix, lam: Vector):
-    """`accelerate` where multipliers push besides."""
+    """`accelerate`, with the effect of multipliers added."""
     for row, factor in zip(moved, lam, strict=True):
         d = d + array(factor * x for x in row)
     return accelerate(link, posture, alpha_p, a_p, b_alpha, b_a, k, d)
@@ -306,7 +310,7 @@ def _table(rows: list[list], width: int) -> Matrix:
 
 
 def _without(wrench: Vector, link: Link, angular: Matrix, linear: Matrix) -> Vector:
-    """What a joint without a rotor hands on has no part along its axis: an exact zero."""
+    """The wrench that a joint without a rotor passes on has no component along its axis: makes it an exact zero."""
     wrench = np.array(wrench, dtype=object)
     for column, armature in zip(np.vstack([angular, linear]).T, link.armature, strict=True) if not link.beam else ():
         unit = [i for i in range(6) if not is_zero(column[i])]

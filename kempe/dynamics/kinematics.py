@@ -30,7 +30,7 @@ from kempe.spatial.vectors import (
 
 @dataclass(frozen=True)
 class Frame:
-    """Where a link is: axes (columns, in world axes) and origin; its angular and linear velocity in its own axes."""
+    """The pose of a link: axes (columns, in world axes) and origin; its angular and linear velocity in its own axes."""
 
     rotation: Matrix
     position: Vector
@@ -42,7 +42,7 @@ GROUND = Frame(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def frames(tree: Tree, q: Vector, v: Vector) -> list[Frame]:
-    """Every link's frame, outward from the ground."""
+    """The frame of every link, from the ground outward."""
     found: list[Frame] = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
         above = GROUND if parent < 0 else found[parent]
@@ -62,7 +62,7 @@ def at_place(found: list[Frame], place: Place) -> Frame:
 
 
 def frame_along(moves: Moves, carrier: Frame) -> Frame:
-    """The frame that moves lead to from another of the same body."""
+    """The frame reached by moves from another frame of the same body."""
     pose = pose_along(moves, carrier.rotation, carrier.position)
     return Frame(*pose, *twist_along(moves, carrier.omega, carrier.velocity))
 
@@ -79,12 +79,12 @@ def rates(tree: Tree, q: Vector, v: Vector) -> Vector:
 
 
 def changing(function: Callable, tree: Tree, q: Vector, v: Vector) -> ca.SX:
-    """How fast a function of q changes while q moves with v."""
+    """The rate of a function of q while q moves with v."""
     free, direction = symbols("q", tree.topology.nq), ca.SX.sym("qdot", tree.topology.nq)
     value = function(free)
     changed = ca.jtimes(value if isinstance(value, ca.SX) else to_sx(value), to_sx(free), direction)
     old, new = ca.vertcat(to_sx(free), direction), ca.vertcat(to_sx(q), to_sx(rates(tree, q, v)))
-    return ca.substitute(changed, old, ca.densify(new))  # velocities may be zero by structure
+    return ca.substitute(changed, old, ca.densify(new))  # velocities may be structural zeros
 
 
 def place(rotation: Matrix, position: Vector) -> Vector:
@@ -95,7 +95,7 @@ def place(rotation: Matrix, position: Vector) -> Vector:
 
 
 def kinetic_energy(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> Scalar:
-    """Of all bodies, and of the rotors in the joints."""
+    """The kinetic energy of all bodies and of the rotors in the joints."""
     total = 0.0
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         n, f, *modal = _momenta(link, frame, q[at.q], v[at.v])
@@ -108,7 +108,7 @@ def kinetic_energy(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> Scal
 
 
 def _momenta(link: Link, frame: Frame, q: Vector, v: Vector) -> tuple[Vector, ...]:
-    """Angular and linear momentum of a link at its frame, in its axes; of a beam, those of its coordinates besides."""
+    """Angular and linear momentum of a link at its frame, in its axes; for a beam, also those of its coordinates."""
     if link.beam is None:
         return link.inertia.wrench(frame.omega, frame.velocity)
     return link.beam.wrench(q, frame.omega, frame.velocity, v)
@@ -121,8 +121,9 @@ def _mass(link: Link, q: Vector) -> tuple[Scalar, Vector]:
 
 
 def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
-    """Of gravity (zero with all masses at the ground's origin), joint springs, beams, springs between points, at
-    cuts and at couplings."""
+    """The energy of gravity (zero with all masses at the world origin), joint springs, beams, springs between points,
+    at cuts and at couplings.
+    """
     total = spring_energy(tree, q)
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         mass, moment = _mass(link, q[at.q])
@@ -143,8 +144,9 @@ def potential_energy(tree: Tree, found: list[Frame], q: Vector) -> Scalar:
 
 
 def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Scalar]:
-    """Power of dampers, in joints, in beams, between points, at cuts and at couplings (never positive), and of
-    wrenches."""
+    """Power of dampers (never positive) in joints, in beams, between points, at cuts and at couplings; and of
+    wrenches.
+    """
     dampers, loads = damper_power(tree, v), 0.0
     for link, at in zip(tree.links, tree.joints, strict=True):
         dampers = dampers - (0.0 if link.beam is None else link.beam.loss(v[at.v]))
@@ -166,14 +168,14 @@ def passive_power(tree: Tree, found: list[Frame], v: Vector) -> tuple[Scalar, Sc
 
 
 def stretching(a: Frame, b: Frame) -> tuple[Vector, Scalar, Scalar]:
-    """From a to b: the way, its length, and how fast that grows; no speed where the two meet."""
+    """From a to b: the vector, its length, and the rate of that length; the rate is zero if the points coincide."""
     span = b.position - a.position
     far = length(span)
     return span, far, divided(dot(span, times(b.rotation, b.velocity) - times(a.rotation, a.velocity)), far)
 
 
 def momentum(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> tuple[Vector, Vector]:
-    """Angular momentum about the world's origin, and linear momentum, in world axes."""
+    """Angular momentum about the world origin, and linear momentum, in world axes."""
     angular, linear = zeros(3), zeros(3)
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         n, f, *_ = _momenta(link, frame, q[at.q], v[at.v])
@@ -183,7 +185,7 @@ def momentum(tree: Tree, found: list[Frame], q: Vector, v: Vector) -> tuple[Vect
 
 
 def center_of_mass(tree: Tree, found: list[Frame], q: Vector) -> Vector:
-    """Of all bodies, in world axes."""
+    """The centre of mass of all bodies, in world axes."""
     total, moments = 0.0, zeros(3)
     for link, frame, at in zip(tree.links, found, tree.joints, strict=True):
         mass, moment = _mass(link, q[at.q])
@@ -193,14 +195,14 @@ def center_of_mass(tree: Tree, found: list[Frame], q: Vector) -> Vector:
 
 
 def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Vector]] | None:
-    """Moment and force of all loads on every link, at its frame, in its axes; None where there are no loads."""
+    """Moment and force of all loads on every link, at its frame, in its axes; None if there are no loads."""
     if not tree.loads:
         return None
     found = frames(tree, q, v)
     total = [(zeros(3), zeros(3)) for _ in tree.links]
 
     def add(place: Place, moment: Vector, force: Vector, point: Vector) -> None:
-        """A wrench in world axes at a world point."""
+        """Adds a wrench in world axes at a world point."""
         if place.link < 0:
             return
         frame = found[place.link]
@@ -211,7 +213,7 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
     for load in tree.loads:
         if isinstance(load, PlacedSpring):
             a, b = at_place(found, load.a), at_place(found, load.b)
-            # Where the ends meet a spring has no direction, and a damper no speed: only k times the span is left.
+            # If the ends coincide, a spring has no direction and a damper no speed: only k times the vector remains.
             span, far, speed = stretching(a, b)
             pulled = scaled(load.stiffness + divided(load.damping * speed - load.stiffness * load.length, far), span)
             add(load.a, zeros(3), pulled, a.position)
@@ -229,6 +231,6 @@ def external_wrenches(tree: Tree, q: Vector, v: Vector) -> list[tuple[Vector, Ve
 
 
 def normalized(tree: Tree, q: Vector) -> Vector:
-    """The same coordinates with quaternions of length 1."""
+    """The same coordinates with normalized quaternions."""
     own = ((tree.links[k].kind, q[tree.joints[k].q]) for k in tree.own)
     return np.concatenate([q[:0], *(kind.normalized(x) for kind, x in own)])

@@ -1,7 +1,7 @@
-"""Equations of motion by Lagrange's method, from energies alone (paper 4, eqs. 9-14 and Appendix B).
+"""Lagrange: equations of motion by Lagrange's method, from energies alone (paper 4, eqs. 9-14 and Appendix B).
 
 Slow, and independent of every recursion: velocities are the derivatives of poses, taken by CasADi, and the equations
-are those of kinetic and potential energy. For joints whose velocities are the rates of their coordinates.
+follow from kinetic and potential energy. Only for joints whose velocities are the rates of their coordinates.
 """
 
 import casadi as ca
@@ -14,7 +14,7 @@ from kempe.spatial.vectors import from_sx, to_sx
 
 
 def lagrange(tree: Tree) -> ca.Function:
-    """(q, v, a) -> generalized forces: d/dt dT/dv - dT/dq + dV/dq (eq. 12, with the sign of eq. 13 put right)."""
+    """(q, v, a) -> generalized forces: d/dt dT/dv - dT/dq + dV/dq (eq. 12, with the sign of eq. 13 corrected)."""
     for link in tree.links:
         if link.kind.nq != link.kind.nv:
             raise StateError(

@@ -1,32 +1,33 @@
-"""The leg recursion of paper 1 (eqs. 7-14): from the rates of actuated joints to the platform's twist and all others.
+"""Legs: the recursion of paper 1 (eqs. 7-14), from actuated joint rates to the platform's twist and all other rates.
 
-A leg leads from the ground to the platform. With all twists taken at one point in world axes, A_ei p_i = c_i, it says
-(7a, 8)
+A leg leads from the ground to the platform. With all twists taken at one point in world axes, A_ei p_i = c_i, its
+equation is (7a, 8)
 
     T t_e = sum of c_i thetad_i.
 
 T is 1 for the leg that is whole in the tree, taken at the platform's frame. A leg that a joint closes is taken at
-that joint, which is eliminated before all others: what is left of six equations are the wrenches that the joint
-transmits, the rows of T, and a leg that ends on a ball has three. The paper takes all legs at one point E and has six
-equations for each; the solution is the same. A leg that ends on the ground has t_e = 0.
+that joint, which is eliminated before all others: of its six equations there remain those along the wrenches that the
+joint transmits, the rows of T, so a leg that ends on a spherical joint has three. The paper takes all legs at one point
+E and has six equations for each; the solution is the same. A leg that ends on the ground has t_e = 0.
 
 Passive joints are then eliminated from the platform to the ground (9-12),
 
     p~_i = Phi_{i+1} c_i,    delta_i = p~_i^T p~_i,    Phi_i = Phi_{i+1} - p~_i p~_i^T / delta_i,
 
-which is the orthogonalization of their columns: Phi_{i+1} c_i is c_i less its parts along the p~ found before, and
-Phi is formed once, at the end. A joint of several freedoms is a block, delta its f x f matrix; the factors of delta
-are what its columns give one after the other. What Phi leaves of the leg holds for t_e alone, and summed over all
+which orthogonalizes their columns: Phi_{i+1} c_i is c_i less its components along the p~ found before, and Phi is
+formed once, at the end. A joint of several freedoms is a block, with delta an f x f matrix; eliminating its columns one
+after the other gives the factors of delta. The remaining equations of the leg involve t_e alone, and summed over all
 legs
 
     Phi t_e = sum of T^T Phi_2 c_k thetad_k,    Phi = sum of T^T Phi_2 T,    t_e = J thetad                 (13b, 14)
 
-These are more equations than unknowns where legs have fewer than five passive freedoms, or lie in a plane: being sums
-of squares they need no choice among rows, and hold as long as the loops can be closed. Passive rates follow from the
-ground to the platform (11b, 12b); they are linear in what the leg is given, R (T t_e - c_k thetad_k).
+There are more of these equations than unknowns if legs have fewer than five passive freedoms, or lie in a plane. As
+sums of squares they need no choice of rows, and hold as long as the loops can be closed. Passive rates follow from the
+ground to the platform (11b, 12b); they are linear in the leg's right-hand side, R (T t_e - c_k thetad_k).
 
-Accelerations are the same with -b for what the motion at hand adds: measured from those that the tree would have with
-vdot = 0, the leg's equation is T t_e' = sum of c_i theta''_i + b, and b = 0 for the leg that is whole in the tree.
+Accelerations follow in the same way, with -b for the velocity terms. Measured relative to the accelerations that the
+tree would have with vdot = 0, the leg's equation is T t_e' = sum of c_i theta''_i + b, and b = 0 for the leg that is
+whole in the tree.
 """
 
 from dataclasses import dataclass
@@ -50,12 +51,12 @@ WORLD = np.eye(3)
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """A leg at a state, its passive joints eliminated.
+    """A leg at a state, with its passive joints eliminated.
 
-    measure: T. freedoms: the leg's velocities in the tree, passive ones in the order they are found in, the actuated
-    one last; rates: R, a row for each of them, zero for the last; column: c_k. left: Phi_2 T. bias: b. deltas: what
-    was divided by, sizes: what it would be were the columns at right angles. factors: what R is made of, the parts of
-    each column along the p~ before it, p~ / delta, and the turns of balls.
+    measure: T. freedoms: the leg's velocities in the tree, passive ones in the order of elimination, the actuated one
+    last; rates: R, a row for each of them, zero for the last; column: c_k. left: Phi_2 T. bias: b. deltas: the
+    divisors; sizes: their values if the columns were at right angles. factors: what R is composed of, the components of
+    each column along the p~ before it, p~ / delta, and the rotations of spherical joints.
     """
 
     leg: Leg
@@ -70,8 +71,9 @@ class Reach:
     factors: tuple[list[list[Scalar]], list[Vector], list[tuple[slice, Matrix]]]
 
     def carried(self, efforts: Vector) -> Vector:
-        """R^T e for efforts along `freedoms`, by the recursion: what each passive joint cannot carry, less what those
-        nearer to the platform have left to it already (21)."""
+        """R^T e for efforts along `freedoms`, by the recursion: what each passive joint cannot supply, less what joints
+        nearer to the platform have already passed to it (21).
+        """
         along, shares, turned = self.factors
         own = list(efforts[:-1])
         for places, turn in turned:
@@ -87,9 +89,9 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Platform:
-    """t_e = J thetad, with what the motion at hand adds to t_e'.
+    """t_e = J thetad, with the velocity terms of t_e'.
 
-    phi: over the components of t_e that move at all, which are `moved`; sides: Phi J.
+    phi: over the components of t_e that can move, which are `moved`; sides: Phi J.
     """
 
     jacobian: Matrix
@@ -99,7 +101,7 @@ class Platform:
     sides: Matrix
 
     def moved_by(self, biases: Vector) -> Vector:
-        """t_e for what all legs add to it together, T^T Phi_2 b, their actuated joints at rest."""
+        """t_e due to the biases of all legs together, T^T Phi_2 b, with actuated joints at rest."""
         out = np.zeros(6, dtype=object)
         out[self.moved] = solve_symmetric(self.phi, biases[self.moved][:, None])[:, 0]
         return array(out)
@@ -111,7 +113,7 @@ class Platform:
 
 
 def reaches(tree: Tree, q: Vector, v: Vector | None, legs: Legs) -> tuple[list[Reach], list[Frame]]:
-    """All legs at a state, and the frames of all links; with biases where v is given."""
+    """All legs at a state, and the frames of all links; with biases if v is given."""
     found = frames(tree, q, np.zeros(tree.topology.nv) if v is None else v)
     moving = None if v is None else coasting(tree, q, v, -tree.gravity)
     origin = found[legs.platform].position if legs.platform >= 0 else None
@@ -119,7 +121,7 @@ def reaches(tree: Tree, q: Vector, v: Vector | None, legs: Legs) -> tuple[list[R
 
 
 def platform(all_legs: list[Reach]) -> Platform:
-    """Of legs that end on one: Phi, J and the bias (14)."""
+    """The platform of legs that end on one: Phi, J and the bias (14)."""
     phi = np.zeros((6, 6), dtype=object)
     sides, bias = [], zeros(6)
     for reach in all_legs:
@@ -137,15 +139,15 @@ def platform(all_legs: list[Reach]) -> Platform:
 
 
 def _reached(phi: Matrix, given: Matrix) -> list[int]:
-    """The components of t_e that anything moves: in a plane there are three."""
+    """The components of t_e that any leg moves: three in a plane."""
     found = [i for i in range(6) if not all(is_zero(x) for x in given[i])]
-    for i in found:  # grows as it goes
+    for i in found:  # `found` grows in the loop
         found += [j for j in range(6) if j not in found and not is_zero(phi[i, j])]
     return sorted(found)
 
 
 def leg_pivots(all_legs: list[Reach], end: Platform | None) -> tuple[Vector, Vector]:
-    """Everything that is divided by, deltas and pivots of Phi, and the sizes they are to be measured by."""
+    """All divisors, deltas and pivots of Phi, and the sizes they are to be compared with."""
     parts, sizes = [reach.deltas for reach in all_legs], [reach.sizes for reach in all_legs]
     if end is not None:
         parts, sizes = [*parts, pivots(end.phi)], [*sizes, array(np.diagonal(end.phi))]
@@ -159,7 +161,7 @@ def _reach(tree: Tree, q: Vector, leg: Leg, found: list[Frame], moving, origin: 
         point, bias = origin, zeros(6)
     else:
         rows, point, bias = _closing(tree, leg, found, moving)
-    columns: list[tuple[int, Vector]] = []  # velocities and what they do, passive ones from the platform to the ground
+    columns: list[tuple[int, Vector]] = []  # velocities and their columns, passive ones from the platform to the ground
     turned: list[tuple[slice, Matrix]] = []
     driven = zeros(len(rows))
     for k in reversed((*leg.near, *leg.far)):
@@ -194,7 +196,7 @@ def _reach(tree: Tree, q: Vector, leg: Leg, found: list[Frame], moving, origin: 
 
 
 def _measure(rows, point: Vector, origin: Vector | None) -> Matrix:
-    """T: what a twist of the platform, at its origin, does along the rows at a point of it."""
+    """T: the components of a platform twist, taken at its origin, along the rows at a point of it."""
     if origin is None:
         return zeros(len(rows), 6)
     entries = [np.concatenate([n + cross(point - origin, f), f]) for n, f in rows]
@@ -202,8 +204,9 @@ def _measure(rows, point: Vector, origin: Vector | None) -> Matrix:
 
 
 def _eliminated(columns: list[Vector], size: int) -> tuple[Matrix, Vector, Matrix, list[list[Scalar]], list[Vector]]:
-    """1 - Phi_2, the deltas, and R: columns that are orthogonal to all before them, and rates found in reverse; and
-    what R is made of."""
+    """1 - Phi_2, the deltas, and R: columns orthogonal to all before them, and rates by back substitution; and the
+    factors of R.
+    """
     across: list[Vector] = []  # p~
     shares: list[Vector] = []  # p~ / delta
     deltas: list[Scalar] = []
@@ -236,8 +239,10 @@ def _eliminated(columns: list[Vector], size: int) -> tuple[Matrix, Vector, Matri
 def _spans(
     tree: Tree, q: Vector, k: int, found: list[Frame], driven: int
 ) -> tuple[list[tuple[Vector, Vector]], Matrix | None]:
-    """Spin and velocity that each freedom of a joint gives the link, in world axes at its origin. A passive ball spans
-    all turns, whatever its axes: it is taken along world axes, with the turn from its own."""
+    """Angular and linear velocity that each freedom of a joint gives the link, in world axes at its origin. A passive
+    spherical joint spans all rotations, whatever its axes: it is taken along world axes, with the rotation from its
+    own.
+    """
     link, at = tree.links[k], tree.joints[k]
     angular, linear = link.subspace(link.posture(q[at.q]))
     rotation = found[k].rotation
@@ -250,8 +255,9 @@ def _spans(
 
 
 def _closing(tree: Tree, leg: Leg, found: list[Frame], moving):
-    """The wrenches it transmits, as rows at the origin of its b, that point, and b; in world axes, of length one and
-    at right angles."""
+    """The wrenches that the joint transmits, as rows at the origin of its b, that point, and b; in world axes,
+    orthonormal.
+    """
     joint, places, a, b = _ends(tree, leg, found)
     rows = _transmitted(joint.type, a, b)
     if moving is None:
@@ -260,7 +266,7 @@ def _closing(tree: Tree, leg: Leg, found: list[Frame], moving):
         _accelerated(place, found, moving, -tree.gravity) for place in places
     )
     spin, missing = spin_b - spin_a, acc_a - acc_b
-    if len(ROWS[joint.type].places) < 3:  # a's own point where b is, and what it takes to slide along axes that turn
+    if len(ROWS[joint.type].places) < 3:  # a's point at b, and terms of sliding along axes that turn
         away = b.position - a.position
         slide = b.rotation @ b.velocity - a.rotation @ a.velocity - cross(spin_a, away)
         missing = missing + cross(alpha_a, away) + cross(spin_a, cross(spin_a, away)) + 2.0 * cross(spin_a, slide)
@@ -276,8 +282,9 @@ def _closing(tree: Tree, leg: Leg, found: list[Frame], moving):
 
 
 def gap(tree: Tree, leg: Leg, found: list[Frame]) -> Vector:
-    """How far the leg is open along its rows, as a motion of what is on the platform's side against the other; none
-    where no joint closes it."""
+    """How far the leg is open along its rows, as a motion of the platform's side relative to the other; empty if no
+    joint closes it.
+    """
     if leg.closing is None:
         return zeros(6)
     joint, _, a, b = _ends(tree, leg, found)
@@ -317,7 +324,7 @@ def _transmitted(kind: type[JointKind], a: Frame, b: Frame) -> list[tuple[Vector
 
 
 def _across(z: Vector, axes: Matrix) -> list[Vector]:
-    """Two directions at right angles to z: the world's own where z is one of its axes, so that a plane stays one."""
+    """Two directions at right angles to z: world axes if z is one of them, so that planes are preserved."""
     for i in range(3):
         if all(is_zero(z[j]) for j in range(3) if j != i):
             return [WORLD[j] for j in range(3) if j != i]
@@ -325,8 +332,9 @@ def _across(z: Vector, axes: Matrix) -> list[Vector]:
 
 
 def _accelerated(place: Place, found: list[Frame], moving, base: Vector) -> tuple[Vector, Vector, Vector]:
-    """Spin, angular acceleration and acceleration of a place, in world axes, where vdot is zero; those of its link, so
-    that places on one link share them."""
+    """Angular velocity, angular acceleration and acceleration of a place, in world axes, at zero vdot. The angular
+    terms are those of its link, so that places on one link share them.
+    """
     if place.link < 0:
         return zeros(3), zeros(3), base
     frame, (alpha, a) = found[place.link], moving[place.link]

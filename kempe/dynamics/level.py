@@ -1,9 +1,9 @@
-"""A tree's kinematics at a state with every link's axes along the world's: shorter where all turn about one of them.
+"""Level: a tree's kinematics at a state in world axes, which is shorter if all links turn about one of them.
 
-In the links' own axes, accelerations are turned from link to link on the way out, gravity with them, and into the
-world's to close a loop. Where all links turn about one axis of the world, as in a plane, it is less to turn the levers
-between joints, which the rows of loops need anyway. Recursions are the same: they are about vectors, whatever the axes.
-For inertia it does not pay: a lever of one component in the link's own axes has two in the world's.
+In the links' own axes, accelerations (and gravity) are rotated from link to link on the way out, and into world axes
+to close a loop. If all links turn about one world axis, as in a plane, it is cheaper to rotate the levers between
+joints, which the rows of loops need anyway. The recursions are the same: they hold for vectors in any axes. For inertia
+it does not pay: a lever with one component in the link's own axes has two in the world's.
 """
 
 from dataclasses import dataclass, fields
@@ -21,16 +21,18 @@ from kempe.spatial.vectors import Matrix, Vector, is_symbolic, zeros
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LevelLink(Link):
-    """A link at a state, in world axes: its joint's freedoms and their bias are seen in these.
+    """A link at a state, in world axes: its joint's freedoms and their bias are expressed in these.
 
-    turned: leads there from the link's own axes; own: its posture; lever: its origin as seen from its parent's."""
+    turned: the rotation from the link's own axes to the world's; own: its posture; lever: its origin relative to its
+    parent's.
+    """
 
     turned: Matrix
     own: Vector
     lever: Vector
 
     def posture(self, q: Vector) -> Vector:
-        """Nothing: the state is known."""
+        """Empty: the state is known."""
         return zeros(0)
 
     def moves(self, posture: Vector) -> Moves:
@@ -53,13 +55,14 @@ class LevelTree(Tree):
     """A tree whose links are in world axes, without inertia, loads and gravity."""
 
     def joint_place(self, joint: Joint, marker: Marker) -> Place:
-        """Where the joint's frame at one of its markers is."""
+        """The place of the joint's frame at one of its markers."""
         return _placed(self.links, super().joint_place(joint, marker))
 
 
 def level(tree: Tree, q: Vector) -> Tree:
-    """The tree at q in world axes, for kinematics, where all its links turn about the same one of them; else the tree
-    as it is."""
+    """The tree at q in world axes, for kinematics, if all its links turn about the same world axis; otherwise the tree
+    itself.
+    """
     if isinstance(tree, LevelTree) or any(link.beam is not None or link.shared for link in tree.links):
         return tree
     rotations, links = [], []
@@ -81,7 +84,7 @@ def _turned(link: Link, rotation: Matrix, own: Vector, lever: Vector) -> LevelLi
 
 
 def _placed(links, place: Place) -> Place:
-    """The same place on a link that is in world axes; what is constant on the link is put together and then turned."""
+    """The same place on a link in world axes; constant moves on the link are combined first and then rotated."""
     if place.link < 0:
         return place
     turned, (rotation, position) = links[place.link].turned, relative_pose(place.moves)

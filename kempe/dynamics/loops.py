@@ -1,4 +1,4 @@
-"""The equations of closed loops for dynamics: rows as wrenches in world axes, in the fewest operations.
+"""Loops: the equations of closed loops for dynamics, as wrenches in world axes with the fewest operations.
 
 A row of a closure resists one direction of motion of body b against body a: it is a moment n and a force f at the
 origin p of frame b, and d phi/dt = n . (omega_b - omega_a) + f . (v_b - v_a) at p. With omega_k, v_k the motion of
@@ -7,12 +7,12 @@ b is
 
     +-[(n + (p - o_k) x f) . omega_k + f . v_k].
 
-Where `closure` has residuals in the joint's own axes with exact derivatives everywhere, these rows hold at closed
-states: places that are held in all three directions, and turns that are locked, are written in world axes, and b's axes
-are taken for a's where they agree. Both span the same rows there, and Newton's method converges with either.
+`closure` has residuals in the joint's own axes with derivatives that are exact everywhere; the rows here hold at closed
+states only: positions held in all three directions, and locked rotations, are written in world axes, and b's axes are
+used for a's where they agree. Both sets of rows span the same space there, and Newton's method converges with either.
 
-A loop that hangs on a body which turns in space, as one on a satellite, has its rows in the axes of a instead: which of
-them are redundant would change with the body's attitude otherwise.
+A loop on a body that turns in space, such as a satellite, has its rows in the axes of a instead: otherwise which of
+them are redundant would change with the body's attitude.
 
 The rows of couplings (`ties`) come after those of all loops.
 """
@@ -36,8 +36,9 @@ WORLD = np.eye(3)
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A closure at a state: the frames it joins, the joints of the tree on either side of it, and where its frames
-    are. own: whether its rows are in the axes of a."""
+    """A closure at a state: the frames it joins, the joints of the tree on either side of it, and the poses of its
+    frames. own: whether its rows are in the axes of a.
+    """
 
     kind: type[JointKind]
     a: Frame
@@ -49,7 +50,7 @@ class Loop:
 
 
 def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
-    """All closures, with links' frames at a state."""
+    """All closures, given the links' frames at a state."""
     out = []
     for loop in tree.topology.masked or tree.topology.loops:
         ends = [tree.joint_place(loop.joint, marker) for marker in (loop.joint.a, loop.joint.b)]
@@ -61,7 +62,7 @@ def loops(tree: Tree, found: list[Frame]) -> list[Loop]:
 
 
 def wrenches(loop: Loop, size: Scalar, own: bool = False) -> list[tuple[Vector, Vector]]:
-    """n and f of every row, at the origin of b; `own`: in the axes of the joint, as `closure` has them."""
+    """n and f of every row, at the origin of b; `own`: in the axes of the joint, as in `closure`."""
     rows, a, b, own = ROWS[loop.kind], loop.a.rotation, loop.b.rotation, own or loop.own
     axes = WORLD if len(rows.places) == 3 and not own else a.T
     found = [(zeros(3), axes[i] / size) for i in rows.places]
@@ -69,7 +70,7 @@ def wrenches(loop: Loop, size: Scalar, own: bool = False) -> list[tuple[Vector, 
         found += [(axis, zeros(3)) for axis in (a.T if own else WORLD)]
     elif loop.kind is Universal:
         found += [(cross(b[:, 1], a[:, 0]), zeros(3))]
-    elif rows.entries:  # b's z is a's z, and must stay across a's x and y
+    elif rows.entries:  # b's z equals a's z, and must stay normal to a's x and y
         found += [(a[:, 1], zeros(3)), (-a[:, 0], zeros(3))]
     return found
 
@@ -109,7 +110,7 @@ def jacobian(tree: Tree, q: Vector, found: list[Frame], size: Scalar) -> Matrix:
 
 
 def measures(tree: Tree, size: Scalar) -> Vector:
-    """What rows in metres are to be multiplied by, to have gaps in parts of `size`."""
+    """Factors for rows in metres that turn gaps into fractions of `size`."""
     out: list[Scalar] = []
     for loop in tree.topology.masked or tree.topology.loops:
         rows = ROWS[loop.joint.type]
@@ -118,8 +119,9 @@ def measures(tree: Tree, size: Scalar) -> Vector:
 
 
 def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], base: Vector, size: Scalar) -> Vector:
-    """gamma: what J vdot must be. moving: angular acceleration and acceleration of every link, in its axes, where vdot
-    is zero and the ground is accelerated by `base`."""
+    """gamma: the required J vdot. moving: angular acceleration and acceleration of every link, in its axes, at zero
+    vdot with the ground accelerated by `base`.
+    """
     ground = zeros(3), base
     out: list[Scalar] = []
     for loop in loops(tree, found):
@@ -128,7 +130,7 @@ def bias(tree: Tree, found: list[Frame], moving: list[tuple[Vector, Vector]], ba
             on = GROUND if place.link < 0 else found[place.link]
             lever = relative_pose(place.moves)[1]
             if len(ROWS[loop.kind].places) == 3 and _is_world(on.rotation):
-                lever = loop.b.position - on.position  # where the loop is closed, as in its rows
+                lever = loop.b.position - on.position  # valid if the loop is closed, as for its rows
             seen.append(at_end(on, lever, *(ground if place.link < 0 else moving[place.link])))
         out += drift(loop, seen[0], seen[1], size)
     return array([*out, *[0.0] * len(tree.topology.couplings)])
@@ -139,8 +141,9 @@ def _is_world(axes: Matrix) -> bool:
 
 
 def at_end(on: Frame, lever: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
-    """Angular acceleration and acceleration of a point of a link, in world axes; its lever, and alpha and a of the
-    link, are in the link's axes."""
+    """Angular acceleration and acceleration of a point of a link, in world axes; the lever, and the link's alpha and a,
+    are in the link's axes.
+    """
     return times(on.rotation, alpha), times(on.rotation, a + swing(on.omega, alpha, lever))
 
 
@@ -156,7 +159,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
     if len(rows.places) == 3:
         out += [-x / size for x in (a.rotation.T @ moved if loop.own else moved)]
     elif rows.places:
-        # In a's axes, which turn: p'' less what is not relative to them.
+        # In a's rotating axes: p'' less the terms that are not relative to them.
         away = b.position - a.position
         rate = times(b.rotation, b.velocity) - times(a.rotation, a.velocity) - cross(spin_a, away)
         seen = moved - cross(alpha_a, away) - cross(spin_a, cross(spin_a, away))
@@ -177,7 +180,7 @@ def drift(loop: Loop, moving_a: tuple[Vector, Vector], moving_b: tuple[Vector, V
 
 
 def slip(tree: Tree, found: list[Frame], v: Vector, size: Scalar) -> Vector:
-    """J v: how fast the ends of every closure move apart along its rows, and couplings open."""
+    """J v: how fast the ends of every closure separate along its rows, and couplings open."""
     tied = (tie.slip(v) for tie in ties.couplings(tree))
     return array([*(x for loop in loops(tree, found) for x in slipping(loop, size)), *tied])
 
@@ -191,7 +194,7 @@ def slipping(loop: Loop, size: Scalar) -> list[Scalar]:
 
 
 def coasting(tree: Tree, q: Vector, v: Vector, base: Vector) -> list[tuple[Vector, Vector]]:
-    """Accelerations of every link where vdot is zero and the ground is accelerated by `base`."""
+    """Accelerations of every link at zero vdot with the ground accelerated by `base`."""
     seen: list = []
     start = zeros(3), zeros(3), base
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):

@@ -1,4 +1,4 @@
-"""Kinematics of one marker, as functions over symbols: where it is, how it moves, and how that changes."""
+"""Markers: kinematics of one marker as functions over symbols: its pose, its motion, and their derivatives."""
 
 import casadi as ca
 import numpy as np
@@ -11,7 +11,7 @@ from kempe.spatial.vectors import from_sx, symbols, to_sx
 
 
 def functions(marker: Marker) -> dict[str, Function]:
-    """By name, of equations, the tree, and what else they take."""
+    """By name, the functions of the equations, the tree, and their other inputs."""
 
     def pose(eq, tree, q):
         tree = tree.including(marker)

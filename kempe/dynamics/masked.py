@@ -1,13 +1,13 @@
 """Masked: all structures of a mechanism in one program, whose closures and locks are switched by numbers.
 
-Every closure that could be on, and every freedom that could be locked, has its rows; a factor that is 1 or 0 stands
-before each. The multipliers are those of paper 2, by recursion through subsystems, of all rows:
+Every closure that could be on, and every freedom that could be locked, has its rows, each multiplied by a factor of 1
+or 0. The multipliers are those of paper 2, by recursion through subsystems, of all rows:
 
     J I^-1 J^T lam = drift,
 
-where rows that are off, and rows that follow from others, are skipped as they are met (`Sparse`), so that no choice of
-rows is made beforehand. A row is taken to follow from others where the part of it that is across them, measured by the
-inertia, has a square of less than `SKIPPED` beside its own.
+where rows that are off, and redundant rows, are skipped during elimination (`Sparse`), so no rows are chosen
+beforehand. A row counts as redundant if the square of its component normal to the earlier rows, measured by the
+inertia, is less than `SKIPPED` times its own square.
 """
 
 from dataclasses import dataclass, replace
@@ -31,8 +31,9 @@ SKIPPED = 1e-11
 
 
 def _usual(tree: Tree, size: Scalar) -> Scalar:
-    """About what an entry of J I^-1 J^T is, of rows that hold anything: that of all masses at the mechanism's size.
-    Where loops hold nothing, as out of a plane, and no lock is on, all entries are rounding."""
+    """A typical entry of J I^-1 J^T for rows that constrain anything: that of all masses at the mechanism's size. If
+    loops constrain nothing, as out of a plane, and no lock is on, all entries are rounding.
+    """
     inertia = sum((link.inertia.mass for link in tree.links), 0.0) * size * size
     if is_zero(inertia):
         inertia = sum((link.inertia.tensor[k, k] for link in tree.links for k in range(3)), 0.0)
@@ -40,12 +41,12 @@ def _usual(tree: Tree, size: Scalar) -> Scalar:
 
 
 def rows_of(tree: Tree) -> tuple[int, ...]:
-    """Numbers of all rows of closures and couplings."""
+    """Indices of all rows of closures and couplings."""
     return tuple(range(tree.topology.rows))
 
 
 def locks_of(tree: Tree) -> list[Tie]:
-    """Of the freedoms that can be locked; their rows come after all others."""
+    """The freedoms that can be locked, as ties; their rows come after all others."""
     found, first = [], len(rows_of(tree))
     for number, at in enumerate(tree.topology.locks):
         link = next(k for k in tree.own if tree.joints[k].v.start <= at < tree.joints[k].v.stop)
@@ -57,14 +58,14 @@ def locks_of(tree: Tree) -> list[Tie]:
 
 
 def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float = 0.0) -> Accelerations:
-    """Accelerations, and multipliers of all rows, zero where they are off."""
+    """Accelerations, and multipliers of all rows, which are zero for rows that are off."""
     held, inertia = _held(tree, q, v, tau, size, pull)
     lam = held.gicm.solve(held.drift)
     return Accelerations(held.accelerations(lam), inertia, held.gicm.fit, lam)
 
 
 def borne(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar) -> Vector:
-    """Of all multipliers that fit, those for which what joints exert is least (`stress`)."""
+    """Of all sets of multipliers that satisfy the equations, the one with the least joint wrenches (`stress`)."""
     held, _ = _held(tree, q, v, tau, size, 0.0)
     lam = held.gicm.solve(held.drift)
     on = [each.cut.on for each in held.cuts for _ in each.numbers]
@@ -74,7 +75,7 @@ def borne(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar) -> Vector
 
 
 def _held(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: float) -> tuple[Held, Vector]:
-    """What rows do to the tree, and the pivots of its inertia."""
+    """The effect of the rows on the tree, and the pivots of its inertia."""
     external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
     out = recursions.coasting(tree, q, v, inline)
     factors = recursions.factorized(tree, *recursions.moving(tree, out, q, v, tau, external, inline), run=inline)
@@ -90,7 +91,7 @@ def _held(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, pull: flo
 
 
 def project(tree: Tree, q: Vector, v: Vector, size: Scalar) -> tuple[Vector, Vector, Scalar]:
-    """q and v on the loops and locks that are on, and the largest residual left."""
+    """q and v on the loops and locks that are on, and the largest remaining residual."""
     return settling.project(tree, q, v, size, rows_of(tree), inline, locks_of(tree), SKIPPED, _usual(tree, size))
 
 
@@ -112,9 +113,9 @@ class Masked(Formulation):
         return replace(self, pull=pull)
 
     def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """Of what is on."""
+        """Accelerations with what is on."""
         return forward(tree, q, v, tau, size, self.pull)
 
     def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
-        """On what is on."""
+        """Projection onto what is on."""
         return project(tree, q, v, size)

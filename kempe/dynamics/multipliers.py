@@ -1,4 +1,4 @@
-"""Forward dynamics of closed loops by multipliers (paper 2): all at once, by the system, and by subsystems.
+"""Multipliers: forward dynamics of closed loops by multipliers (paper 2): augmented, by the system, and by subsystems.
 
 The tree's equations and those of the loops, I vdot = phi + J^T lam and J vdot = gamma (eqs. 8, 9), are solved in one of
 three ways, which give the same numbers by programs of different length:
@@ -7,16 +7,16 @@ three ways, which give the same numbers by programs of different length:
     slm        lam from J I^-1 J^T, with the whole I factored; then vdot = I^-1 (phi + J^T lam)              (11, 12)
     sslm       the same without I, J or their products: by recursion through each subsystem                 (13-25)
 
-A subsystem is what one child of the ground carries, so that I falls apart into blocks I_j. With I_j = U D U^T, a row of
-J that reaches into subsystem j is a wrench at a link of it, and y = U^-1 J^T is what the joints between that link and
-the ground feel of it: one sweep along them. Then
+A subsystem is what one child of the ground carries, so I consists of blocks I_j. With I_j = U D U^T, a row of J that
+reaches into subsystem j is a wrench on one of its links, and y = U^-1 J^T is the effect of the wrench on the joints
+between that link and the ground: one sweep along them. Then
 
     J I^-1 J^T = sum over joints of y^T D^-1 y                                                                (25)
 
-has an entry for two loops only where they share a joint of some subsystem, which is the paper's physical reading; it
-is eliminated loop by loop in an order that fills in little. gamma - J vdot of the cut tree is how its ends would drift
-apart, so J is not formed for it either. Accelerations take one more sweep with D^-1 y lam added to what each joint
-does by itself.
+has an entry for two loops only if they share a joint of some subsystem, which is the physical interpretation in the
+paper; it is eliminated loop by loop in an order with little fill-in. gamma - J vdot of the cut tree is how its ends
+would drift apart, so J is not formed for it either. Accelerations take one more sweep with D^-1 y lam added to the
+acceleration of each joint by itself.
 """
 
 from abc import abstractmethod
@@ -80,7 +80,7 @@ def slm(
 
 
 def _system(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: tuple[int, ...], pull: float):
-    """I, J, phi and gamma, of the rows that are kept."""
+    """I, J, phi and gamma, for the rows that are kept."""
     kept, found, base = list(rows), frames(tree, q, v), -tree.gravity
     jacobian = loops.jacobian(tree, q, found, size)[kept]
     gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)
@@ -91,7 +91,7 @@ def _system(tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, rows: t
 
 
 def _pulled(tree: Tree, q: Vector, v: Vector, found: list[Frame], size: Scalar, gamma: Vector, pull: float) -> Vector:
-    """What rows are to do where loops that drifted apart are drawn together at a rate."""
+    """The right-hand side of the rows if loops that drifted open are pulled together at a rate."""
     if not pull:
         return gamma
     return gamma - 2 * pull * loops.slip(tree, found, v, size) - pull**2 * loops.phi(tree, q, size)
@@ -108,7 +108,7 @@ def sslm(
     external, base = kinematics.external_wrenches(tree, q, v), -tree.gravity
     out = recursions.coasting(tree, q, v, run)
     factors = recursions.factorized(tree, *recursions.moving(tree, out, q, v, tau, external, run), run=run)
-    alone, motion = recursions.accelerations(tree, factors, base, run)  # phi-hat, of subsystems by themselves   (20)
+    alone, motion = recursions.accelerations(tree, factors, base, run)  # phi-hat, of subsystems alone (20)
     cuts = cuts_of(tree, size, rows, pull)
     moving = any(each.cut.needs_velocities for each in cuts)
     tied = couplings(tree, rows)
@@ -124,10 +124,11 @@ def sslm(
 
 @dataclass(frozen=True)
 class Multipliers(InCoordinates):
-    """A formulation that solves for multipliers of the rows that were chosen; coordinates close loops and are watched.
+    """A formulation that solves for multipliers of the chosen rows; coordinates are used to close loops and are
+    monitored.
 
     The fit of the rows is the least sine of the angle between a row and those eliminated before it, measured by the
-    inertia. It tells rows that depend on each other from those that do not, but not rows that vanish.
+    inertia. It detects dependent rows, but not rows that vanish.
     """
 
     paper: ClassVar[str] = KOUL
@@ -143,36 +144,36 @@ class Multipliers(InCoordinates):
         """Accelerations and multipliers."""
 
     def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """The same, with the coordinates that are watched."""
+        """The same, with the coordinates that are monitored."""
         return replace(
             self.solve(tree, q, v, tau, size, run), loops=lambda: self.eliminated(tree, q, None, size).loops.pivots
         )
 
     def project(self, tree: Tree, q: Vector, v: Vector, size: Scalar, run: Run = inline) -> tuple:
-        """By least steps, which need no coordinates."""
+        """Projection by least steps, which need no coordinates."""
         return settling.project(tree, q, v, size, self.chosen.rows, run)
 
     def all_rows(self, lam: Vector, count: int) -> Vector:
-        """Multipliers of all rows from those of the rows that were chosen."""
+        """Multipliers of all rows from those of the chosen rows."""
         out = np.zeros(count, dtype=object)
         out[list(self.chosen.rows)] = lam
         return out
 
     def pivot_counts(self, nv: int, dof: int) -> tuple[int, int]:
-        """Of the dependent velocities, and of M."""
+        """The number of dependent velocities, and of pivots of M."""
         return nv - dof, nv
 
     def functions(self) -> dict[str, Function]:
-        """Multipliers too."""
+        """The functions with multipliers."""
         return {"row_multipliers": Function(("q", "v", "tau"), ("lam",), VECTOR, _row_multipliers, chosen=True)}
 
     def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
-        """With how many there are."""
+        """The words with the number of multipliers."""
         return f"{self.summary}; {counted(len(names) - dof, 'multiplier')}"
 
 
 class Augmented(Multipliers):
-    """Both together."""
+    """Accelerations and multipliers together."""
 
     name: ClassVar[str] = "augmented"
     summary: ClassVar[str] = (
@@ -180,12 +181,12 @@ class Augmented(Multipliers):
     )
 
     def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """By (10)."""
+        """Solves (10)."""
         return augmented(tree, q, v, tau, size, self.chosen.rows, self.pull)
 
 
 class Slm(Multipliers):
-    """By the system."""
+    """Multipliers by the system."""
 
     name: ClassVar[str] = "slm"
     summary: ClassVar[str] = (
@@ -193,12 +194,12 @@ class Slm(Multipliers):
     )
 
     def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """By (11, 12)."""
+        """Solves (11, 12)."""
         return slm(tree, q, v, tau, size, self.chosen.rows, self.pull)
 
 
 class Sslm(Multipliers):
-    """By subsystems."""
+    """Multipliers by subsystems."""
 
     name: ClassVar[str] = "sslm"
     summary: ClassVar[str] = (
@@ -208,7 +209,7 @@ class Sslm(Multipliers):
     recursive: ClassVar[bool] = True
 
     def solve(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """By (13-25)."""
+        """Solves (13-25)."""
         return sslm(tree, q, v, tau, size, self.chosen.rows, self.pull, run)
 
 

@@ -1,11 +1,11 @@
-"""Partition: forward dynamics of closed chains in generalized coordinates that are found by themselves (paper 3).
+"""Partition: forward dynamics of closed chains in automatically chosen generalized coordinates (paper 3).
 
 With v = W yd and vdot = W ydd + g (`generalized`), the tree's equations, projected, are A ydd + b = tau_G with
-tau_G = W^T tau (eqs. 7 and 23). A and b are worked out in one of three ways, which give the same numbers by programs of
+tau_G = W^T tau (eqs. 7 and 23). A and b are computed in one of three ways, which give the same numbers by programs of
 different length:
 
     unit       inverse dynamics of the tree for unit accelerations, the paper's own (section 3.2)
-    projected  sums over bodies of what their accelerations per unit of ydd do against their inertia
+    projected  sums over bodies of the products of their inertia with their accelerations per unit of ydd
     composite  W^T M W, with the tree's inertia matrix from composite bodies
 
 A fourth way, `clusters`, has no A: it is a recursion over clusters of loops.
@@ -39,7 +39,7 @@ def forward(tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction, way
     return found.w @ ydd + found.g, pivots(a)  #                                                           (19)
 
 
-# ---- A, and b less the generalized forces that are given ---------------------------------------------------
+# ---- A, and b minus the given generalized forces -----------------------------------------------------------
 
 
 def unit(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
@@ -86,7 +86,7 @@ def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
                 a[i, j] = a[i, j] + dot(units[j][0], moment) + dot(units[j][1], force)
                 for efforts in bent:
                     a[i, j] = a[i, j] + dot(found.w[at.v, j], efforts)
-        if link.shared:  # what acts along its freedoms was the beam's
+        if link.shared:  # efforts along its freedoms are counted at the beam
             continue
         own = recursions.internal_effort(link, q[at.q], v[at.v]) + tau[at.v]
         for i in range(count):
@@ -101,7 +101,7 @@ def projected(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Re
 
 
 def composite(tree: Tree, q: Vector, v: Vector, tau: Vector, external, found: Reduction) -> tuple[Matrix, Vector]:
-    """W^T M W; what g takes beside coasting is W^T M g."""
+    """W^T M W; b is W^T times the generalized forces at zero vdot, plus W^T M g."""
     m = recursions.crba(tree, q)
     mw = m @ found.w
     coasting = recursions.rnea(tree, q, v, zeros(tree.topology.nv), external) - tau
@@ -116,8 +116,9 @@ WAYS = {"unit": unit, "projected": projected, "composite": composite}
 
 @dataclass(frozen=True)
 class Partition(InCoordinates):
-    """Generalized coordinates found by themselves; way: how A and b are worked out, one of `WAYS` or "clusters", None
-    where that is still to be decided."""
+    """Automatically chosen generalized coordinates; way: how A and b are computed, one of `WAYS` or "clusters", None
+    until that is decided.
+    """
 
     way: str | None = None
 
@@ -132,7 +133,7 @@ class Partition(InCoordinates):
         return self.name if self.way is None else f"{self.name} by {TOLD.get(self.way, self.way)}"
 
     def among(self, others: "tuple[Formulation, ...]") -> str:
-        """With its way where another one was compared."""
+        """With its way if another one was compared."""
         return str(self) if any(isinstance(each, Partition) for each in others) else self.name
 
     @property
@@ -141,11 +142,11 @@ class Partition(InCoordinates):
         return self.way is None
 
     def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """By the way that was chosen."""
+        """Accelerations in the chosen way."""
         return self.with_coordinates(tree, q, v, tau, self.eliminated(tree, q, v, size))
 
     def with_coordinates(self, tree: Tree, q: Vector, v: Vector, tau: Vector, found: Reduction) -> Accelerations:
-        """With W and g found."""
+        """Accelerations for given W and g."""
         if self.way == "clusters":
             vdot, inertia = clusters.forward(tree, q, v, tau, found, self.chosen.independent)
         else:
@@ -153,7 +154,7 @@ class Partition(InCoordinates):
         return Accelerations(vdot, inertia, self.fit_of(found), loops=lambda: found.loops.pivots)
 
     def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
-        """With the coordinates."""
+        """The words with the coordinates."""
         return f"{self.summary}, here {', '.join(names[k] for k in self.chosen.independent) or 'none'}"
 
 

@@ -1,4 +1,4 @@
-"""Wrenches that joints exert: of the tree by inverse dynamics, of closures by their multipliers."""
+"""Reactions: wrenches that joints exert, of the tree by inverse dynamics, of closures by their multipliers."""
 
 import numpy as np
 
@@ -37,8 +37,9 @@ def joint_wrenches(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, 
 def loaded(
     tree: Tree, found: list[Frame], q: Vector, v: Vector, lam: Vector, size: Scalar, own: bool
 ) -> tuple[list[tuple[Vector, Vector]], list[tuple[Vector, Vector]]]:
-    """Wrenches on all links, of loads and closures; and those of the closures on their second bodies, in world axes.
-    own: whether multipliers are in the joints' own axes."""
+    """Wrenches of loads and closures on all links; and those of the closures on their second bodies, in world axes.
+    own: whether multipliers are in the joints' own axes.
+    """
     loads = external_wrenches(tree, q, v) or [(zeros(3), zeros(3)) for _ in tree.links]
     closing, at = [], 0
     for loop in loops.loops(tree, found):
@@ -57,6 +58,6 @@ def loaded(
 
 
 def _seen(end: Frame, moment: Vector, force: Vector, point: Vector) -> Vector:
-    """A wrench in world axes at a point, as a marker sees it."""
+    """A wrench in world axes at a point, seen from a marker."""
     shifted = moment + cross(point - end.position, force)
     return np.concatenate([end.rotation.T @ shifted, end.rotation.T @ force])

@@ -1,15 +1,15 @@
 """Recursions over a tree: inverse dynamics, the generalized inertia matrix, and O(n) forward dynamics by UDU^T.
 
-Accelerations are those of the link origins themselves, not their spatial parts, so that no linear velocity enters:
-with (alpha, a) of the parent, a link whose joint turns and slides has
+Accelerations are those of the link origins themselves, not their spatial parts, so no linear velocity is needed: with
+(alpha, a) of the parent, a link whose joint turns and slides has
 
     (alpha, a) = X (alpha, a)_parent + b + S vdot                                    (paper 4, eq. 4 differentiated)
 
-where b collects everything quadratic in velocities: omega x (omega x r) of every shift, omega x omega_J,
+where b collects all terms quadratic in velocities: omega x (omega x r) of every shift, omega x omega_J,
 (2 omega - omega_J) x v_J and dS/dt v. Gravity is an upward acceleration of the ground.
 
 Every step is a function of one link and of arrays, and is called through `run`, which by default just calls it. A
-compiler may pass a `run` of its own that records each step once and repeats it.
+compiler may pass its own `run` that records each step once and repeats it.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ Run = Callable[..., Any]
 
 
 def inline(step: Callable, link: Link, *arguments):
-    """The plain way to run a step."""
+    """Runs a step by calling it."""
     return step(link, *arguments)
 
 
@@ -39,8 +39,9 @@ def inline(step: Callable, link: Link, *arguments):
 
 
 def outward(link: Link, omega_p: Vector, q: Vector, v: Vector) -> tuple[Vector, ...]:
-    """Posture, angular velocity, bias acceleration b (angular, linear) and gyration wrench of a link; of a beam, what
-    its coordinates take besides."""
+    """Posture, angular velocity, bias acceleration b (angular, linear) and gyroscopic wrench of a link; for a beam,
+    also the efforts along its coordinates.
+    """
     posture = link.posture(q)
     moves = link.moves(posture)
     joint_spin, joint_velocity = (times(columns, v) for columns in link.subspace(posture))
@@ -59,7 +60,7 @@ def inward(link: Link, posture, carried, n_above, f_above, n_own, f_own, b_alpha
 
     carried: 21 numbers of an articulated inertia, more for a beam; n, f: wrenches of what it carries and its own; phi:
     the joint's efforts. Returns the pivots of D, K = D^-1 U^T (a row per freedom), d = D^-1 (phi - S^T p), and the
-    inertia and wrench handed on.
+    inertia and wrench that are passed on.
     """
     moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
@@ -101,8 +102,9 @@ def accelerate(link: Link, posture: Vector, alpha_p, a_p, b_alpha, b_a, k: Matri
 
 
 def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, ...]:
-    """The outward step of inverse dynamics: posture, angular velocity, accelerations, and the wrench they take; of a
-    beam, what its coordinates take besides."""
+    """The outward step of inverse dynamics: posture, angular velocity, accelerations, and the wrench they require; for
+    a beam, also the efforts along its coordinates.
+    """
     posture = link.posture(q)
     moves = link.moves(posture)
     angular, linear = link.subspace(posture)
@@ -120,7 +122,8 @@ def accelerated(link: Link, omega_p, alpha_p, a_p, q, v, vdot) -> tuple[Vector, 
 
 def handed_on(link: Link, posture, n_above, f_above, n_own, f_own, q, v, vdot) -> tuple[Vector, ...]:
     """The inward step of inverse dynamics: the efforts at the joint, and the wrench on the parent, from the wrenches
-    of what the link carries and its own."""
+    of what the link carries and its own.
+    """
     moment, force = n_above + n_own, f_above + f_own
     angular, linear = link.subspace(posture)
     along = [dot(w, moment) + dot(x, force) for w, x in zip(angular.T, linear.T, strict=True)]
@@ -131,7 +134,7 @@ def handed_on(link: Link, posture, n_above, f_above, n_own, f_own, q, v, vdot) -
 
 
 def internal_effort(link: Link, q: Vector, v: Vector) -> Vector:
-    """What a joint's own spring and damper, or a beam's, exert along its freedoms."""
+    """The efforts of a joint's own spring and damper, or a beam's, along its freedoms."""
     if link.beam is not None:
         return link.beam.effort(q, v)
     pulls = [-d * rate for d, rate in zip(link.damping, v, strict=True)]
@@ -142,7 +145,7 @@ def internal_effort(link: Link, q: Vector, v: Vector) -> Vector:
 
 
 def joint_effort(link: Link, q: Vector, v: Vector, tau: Vector) -> tuple[Vector]:
-    """phi: applied efforts and the joint's own spring and damper."""
+    """phi: applied efforts plus those of the joint's own spring and damper."""
     return (array(tau + internal_effort(link, q, v)),)
 
 
@@ -190,7 +193,7 @@ def transmitted(tree: Tree, q: Vector, v: Vector, vdot: Vector, external) -> lis
 
 
 def added(link: Link, n, f, more_n, more_f) -> tuple[Vector, ...]:
-    """Two wrenches at the same place."""
+    """The sum of two wrenches at the same place."""
     return n + more_n, f + more_f
 
 
@@ -200,9 +203,11 @@ def crba(tree: Tree, q: Vector) -> Matrix:
 
 
 def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidInertia | None, dict[int, tuple]]:
-    """The generalized inertia matrix from composite bodies (eqs. 28-29), with link `apart`, if any, taken off its
-    joint: then without that joint's rows, but with the inertia of all that the link carries, and the wrench on the
-    link, both at its frame, for unit accelerations of the joints it carries, by their velocities' numbers."""
+    """The generalized inertia matrix from composite bodies (eqs. 28-29). If link `apart` is given, it is detached from
+    its joint: the matrix lacks that joint's rows, and the function also returns the inertia of everything the link
+    carries, and the wrenches on the link for unit accelerations of the joints it carries, by velocity index, both at
+    its frame.
+    """
     postures = [link.posture(q[at.q]) for link, at in zip(tree.links, tree.joints, strict=True)]
     moves = [link.moves(p) for link, p in zip(tree.links, postures, strict=True)]
     subspaces = [link.subspace(p) for link, p in zip(tree.links, postures, strict=True)]
@@ -250,15 +255,16 @@ def composites(tree: Tree, q: Vector, apart: int = -1) -> tuple[Matrix, RigidIne
 
 
 def udu(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline) -> tuple[Vector, Vector]:
-    """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, met and used body by
-    body."""
+    """Joint accelerations in O(n), and the pivots: the UDU^T factorization of the inertia matrix, computed and used
+    body by body.
+    """
     found = factorized(tree, *moving(tree, coasting(tree, q, v, run), q, v, tau, external, run), run=run)
     vdot = beams.owned(tree, accelerations(tree, found, -tree.gravity, run)[0])
     return joined(vdot), joined(found.pivots)
 
 
 def coasting(tree: Tree, q: Vector, v: Vector, run: Run = inline) -> list[tuple[Vector, ...]]:
-    """What `outward` gives of every link."""
+    """The results of `outward` for every link."""
     out: list = []
     for link, parent, at in zip(tree.links, tree.parents, tree.joints, strict=True):
         out.append(run(outward, link, zeros(3) if parent < 0 else out[parent][1], q[at.q], v[at.v]))
@@ -268,8 +274,9 @@ def coasting(tree: Tree, q: Vector, v: Vector, run: Run = inline) -> list[tuple[
 def moving(
     tree: Tree, out: list[tuple[Vector, ...]], q: Vector, v: Vector, tau: Vector, external=None, run: Run = inline
 ) -> tuple[list, list, list, list]:
-    """What the factorization goes through a tree in motion with: postures, bias accelerations, wrenches and efforts;
-    `out` is what `coasting` gave."""
+    """The inputs of the factorization for a tree in motion: postures, bias accelerations, wrenches and efforts; `out`
+    comes from `coasting`.
+    """
     phi = [
         run(joint_effort, link, q[at.q], v[at.v], tau[at.v])[0]
         for link, at in zip(tree.links, tree.joints, strict=True)
@@ -287,7 +294,7 @@ def resting(tree: Tree, q: Vector, phi: Vector) -> tuple[list, list, list, list]
 
 
 def udu_solve(tree: Tree, q: Vector, phi: Vector) -> Vector:
-    """I^-1 phi in O(n), the algorithm of paper 4's section 4 as its counts have it: phi is given."""
+    """I^-1 phi in O(n), the algorithm of section 4 of paper 4 as its operation counts assume it: phi is given."""
     found = factorized(tree, *resting(tree, q, phi))
     return joined(beams.owned(tree, accelerations(tree, found, zeros(3))[0]))
 
@@ -301,8 +308,9 @@ def cholesky(tree: Tree, q: Vector, v: Vector, tau: Vector, external=None) -> tu
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """A tree's inertia matrix taken apart, link by link: what each link carries (21 numbers), K and d of `inward`, and
-    the pivots of D; with the postures and bias accelerations they were found for."""
+    """A tree's inertia matrix, factored link by link: what each link carries (21 numbers), K and d of `inward`, and the
+    pivots of D; with the postures and bias accelerations they were computed for.
+    """
 
     postures: list[Vector]
     biases: list[tuple[Vector, Vector]]
@@ -313,14 +321,14 @@ class Factors:
 
 
 def factorized(tree: Tree, postures, biases, wrenches, phi, *, run: Run = inline) -> Factors:
-    """From the tips to the base."""
+    """Factors the inertia matrix, from the tips to the base."""
     count = len(tree.links)
-    carried: list = [None] * count  # by each link: inertia, moment, force
+    carried: list = [None] * count  # by link: inertia, moment, force
     k, d, pivot = ([zeros(0)] * count for _ in range(3))
     for i in range(count - 1, -1, -1):
         link, parent = tree.links[i], tree.parents[i]
         carried[i] = carried[i] or beams.nothing(link)
-        if link.shared:  # its freedoms are the beam's, which is divided by them
+        if link.shared:  # its freedoms are the beam's, and are eliminated there
             pivot[i], k[i], d[i] = zeros(0), zeros(link.kind.nv, 6), zeros(0)
             more = beams.held(link, postures[i], *carried[i], *wrenches[i], *biases[i])
         else:
@@ -333,8 +341,9 @@ def factorized(tree: Tree, postures, biases, wrenches, phi, *, run: Run = inline
 
 
 def accelerations(tree: Tree, found: Factors, base: Vector, run: Run = inline, d=None) -> tuple[list, list]:
-    """Of every link's joint, and (alpha, a) of the link itself, the ground accelerated by `base`: from the base to the
-    tips. d: in place of what the factors have."""
+    """Accelerations of every link's joint, and (alpha, a) of the link itself, with the ground accelerated by `base`:
+    from the base to the tips. d: replaces that of the factors.
+    """
     vdot, motion = [], []
     for i, parent in enumerate(tree.parents):
         above = (zeros(3), base) if parent < 0 else motion[parent]
@@ -346,18 +355,18 @@ def accelerations(tree: Tree, found: Factors, base: Vector, run: Run = inline, d
 
 
 def gathered(link: Link, *both: Vector) -> tuple[Vector, ...]:
-    """What two branches carry, together."""
+    """What two branches carry, added."""
     half = len(both) // 2
     return tuple(x + y for x, y in zip(both[:half], both[half:], strict=True))
 
 
 def _without(external, wrenches: list) -> list:
-    """Wrenches that joints must supply: what the motion takes, less what loads give."""
+    """Wrenches that joints must supply: those the motion requires, less those of loads."""
     if external is None:
         return wrenches
     return [(n - give_n, f - give_f) for (n, f), (give_n, give_f) in zip(wrenches, external, strict=True)]
 
 
 def joined(parts: Sequence[Vector]) -> Vector:
-    """Vectors one after the other."""
+    """Concatenated vectors."""
     return np.concatenate(parts) if parts else zeros(0)

@@ -1,13 +1,13 @@
-"""Masses moved along the tree to where they cost least, with the same equations of motion.
+"""Regrouped: masses moved along the tree to where they cost least, with the same equations of motion.
 
-Where a joint only turns a link, the link's origin is a point of the parent too. A point mass there may be counted to
-either of the two: accelerations and generalized forces are the same. So all the mass of such a link is counted to its
-parent, at the joint, and the link is left with its first moment and its inertia about the joint, which a mass at the
-joint has no part in. All products with its mass are then gone; what is on the ground in the end moves nothing.
+If a joint only turns a link, the link's origin is a point of the parent too. A point mass there may be assigned to
+either of the two: accelerations and generalized forces are the same. So all the mass of such a link is assigned to its
+parent, at the joint, and the link keeps its first moment and its inertia about the joint, to which a mass at the joint
+does not contribute. This removes all products with its mass; mass that ends up on the ground moves nothing.
 
-The wrenches between links are others than before, and so are momenta of single links: this is for equations in
-generalized coordinates alone. (Base inertial parameters: W. Khalil and J.-F. Kleinfinger, 1987. Theirs also move first
-moments along the axis of a hinge, and moments of inertia about lines across it; that has made programs longer here.)
+The wrenches between links change, and so do the momenta of single links: this is for equations in generalized
+coordinates alone. (Base inertial parameters: W. Khalil and J.-F. Kleinfinger, 1987. Theirs also move first moments
+along the axis of a hinge, and moments of inertia about lines normal to it; here that has made programs longer.)
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ TURNING = (Revolute, Universal, Spherical)
 
 
 def regrouped(tree: Tree) -> Tree:
-    """The tree with masses where they cost least; beams, whose mass bends with them, are left as they are."""
+    """The tree with masses where they cost least; beams, whose mass bends with them, are left unchanged."""
     if any(link.beam is not None or link.shared for link in tree.links):
         return tree
     links = list(tree.links)

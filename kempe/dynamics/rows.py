@@ -1,4 +1,4 @@
-"""What a kind of joint holds: places along its axes, axes at right angles, or all turning."""
+"""Rows: what a kind of joint holds: positions along its axes, axes at right angles, or all rotation."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ from kempe.mechanism.joints import (
 
 @dataclass(frozen=True)
 class Rows:
-    """What a kind of joint holds: places along axes of a; entries of R; and whether it does not turn at all.
+    """What a kind of joint holds: positions along axes of a; entries of R; and whether it does not turn at all.
 
-    upright: the entry of R that must be positive, to tell an axis from its opposite.
+    upright: the entry of R that must be positive, which distinguishes an axis from its opposite.
     """
 
     places: tuple[int, ...] = ()
@@ -28,12 +28,12 @@ class Rows:
     upright: tuple[int, int] | None = None
 
 
-ALIGNED = ((0, 2), (1, 2))  # b's z is across a's x and y
+ALIGNED = ((0, 2), (1, 2))  # b's z is normal to a's x and y
 ROWS: dict[type[JointKind], Rows] = {
     Revolute: Rows((0, 1, 2), ALIGNED, upright=(2, 2)),
     Prismatic: Rows((0, 1), locked=True),
     Cylindrical: Rows((0, 1), ALIGNED, upright=(2, 2)),
-    Universal: Rows((0, 1, 2), ((0, 1),)),  # b's y is across a's x
+    Universal: Rows((0, 1, 2), ((0, 1),)),  # b's y is normal to a's x
     Spherical: Rows((0, 1, 2)),
     Planar: Rows((2,), ALIGNED, upright=(2, 2)),
     Free: Rows(),

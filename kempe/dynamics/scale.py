@@ -1,19 +1,19 @@
-"""Scale: a length, a mass and a time of a mechanism, by which all that has a unit is measured.
+"""Scale: a length, a mass and a time of a mechanism, by which all quantities with units are measured.
 
 Problem. What is small depends on what it is compared with, and a mechanism may be a micrometre or a kilometre large,
 in any units.
 
 Must. The same physics in other units has the same scale in those units; so does a mechanism that is shifted, turned or
-written down in another order, but for rounding. A distance that rounding alone may have made, between places that are
-meant to be one, is no length.
+described in another order, except for rounding. A distance between two places meant to coincide, which may be due to
+rounding alone, is not a length.
 
-Should. The length is that of the links: about what a coordinate of a joint moves other bodies by.
+Should. The length is that of the links: about the distance by which a joint coordinate moves other bodies.
 
-Discussion. Lengths are looked for in tiers, and the first that has one gives its largest: distances between joints on
-one body; between these, centres of mass and places of loads; radii of gyration, springs, pitches and strokes. What is
-not well above rounding of the largest coordinate anywhere is passed over. Where no tier has any, that coordinate is
-all there is; and where there is none, no length matters, and it is 1 m. All sums are in a fixed order, since sizes get
-into programs as constants.
+Discussion. Lengths are searched in tiers, and the first tier that has any gives its largest: distances between joints
+on one body; between these, centres of mass and places of loads; radii of gyration, springs, pitches and strokes.
+Distances not well above the rounding of the largest coordinate anywhere are ignored. If no tier has any, that
+coordinate is the length; if it is zero too, no length matters, and it is 1 m. All sums are in a fixed order, since
+sizes enter programs as constants.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from kempe.mechanism.joint import Joint
     from kempe.mechanism.mechanism import Mechanism
 
-ROUNDED = 1e-9  # of the largest coordinate: a distance up to this may be one of rounding
+ROUNDED = 1e-9  # of the largest coordinate: a distance up to this may be due to rounding
 
 Points = dict[Body, list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A length [m], a mass [kg] and a time [s] that are usual in a mechanism; each is positive."""
+    """A typical length [m], mass [kg] and time [s] of a mechanism; each is positive."""
 
     length: float
     mass: float
@@ -51,7 +51,7 @@ class Scale:
 
     @property
     def energy(self) -> float:
-        """J; of moments too, N m."""
+        """J; also for moments, N m."""
         return self.mass * self.speed * self.speed
 
     @property
@@ -60,12 +60,12 @@ class Scale:
         return self.mass * self.length / (self.time * self.time)
 
     def of(self, unit: str) -> float:
-        """How much is usual of a coordinate in this unit: a radian, or the length."""
+        """A typical value of a coordinate in this unit: a radian, or the length."""
         return 1.0 if unit == "rad" else self.length
 
 
 def scale(mechanism: "Mechanism", values: Values) -> Scale:
-    """Of a mechanism whose parameters have these values."""
+    """The scale of a mechanism whose parameters have these values."""
     length = _length(mechanism, values)
     mass = _mass(mechanism, values, length)
     return Scale(length, mass, _time(mechanism, values, length, mass))
@@ -115,7 +115,7 @@ def _widest(points: list[np.ndarray]) -> float:
 
 
 def _sizes(m: "Mechanism", values: Values) -> Iterator[float]:
-    """Lengths that are no distances between places."""
+    """Lengths that are not distances between places."""
     for body in m.bodies:
         for part in body.parts:
             if not isinstance(part.solid, Hub):
@@ -134,7 +134,9 @@ def _sizes(m: "Mechanism", values: Values) -> Iterator[float]:
 
 
 def _mass(m: "Mechanism", values: Values, length: float) -> float:
-    """The largest of a body; where none has any, of a moment of inertia at the length."""
+    """The largest mass of a body; if none has any, the mass that has the largest moment of inertia, or armature, at the
+    length.
+    """
     inertias = [body.inertia(values) for body in m.bodies]
     heaviest = max((abs(float(x.mass)) for x in inertias), default=0.0)
     if heaviest:
@@ -144,7 +146,7 @@ def _mass(m: "Mechanism", values: Values, length: float) -> float:
 
 
 def _time(m: "Mechanism", values: Values, length: float, mass: float) -> float:
-    """Of falling by the length; without gravity that of the stiffest spring, or of the strongest damper."""
+    """The time to fall by the length; without gravity, that of the stiffest spring, or of the strongest damper."""
     pull = float(norm(np.array([values(f"gravity.{k}") for k in "xyz"], dtype=float)))
     if pull > 0:
         return sqrt(length / pull)
@@ -165,7 +167,7 @@ def _over(numbers: Iterable[float], unit: float) -> float:
 
 
 def _along(m: "Mechanism", values: Values, quantity: str, length: float) -> float:
-    """The largest of a quantity that joints have along their freedoms, as it would be along a slide."""
+    """The largest value of a quantity that joints have along their freedoms, converted to a slider."""
     return max((_at(joint, path, unit, values, length) for joint in m.joints
                 for path, unit in zip(joint.paths(quantity), joint.type.units, strict=False)), default=0.0)  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""States brought back onto their loops by subsystems: the least step that closes them, measured by the inertia.
+"""Settling: projects states onto their loops by subsystems: the least step that closes them, measured by the inertia.
 
-A step of the tree's coordinates is I^-1 J^T x for some x at the cuts, as accelerations are of multipliers, so that what
-holds accelerations to the loops (`held`) closes them too: x = -(J I^-1 J^T)^-1 phi for places, and the same with J v in
-the place of phi for velocities. No coordinates need to be chosen.
+The least step of the tree's coordinates is I^-1 J^T x for some x at the cuts, just as accelerations are due to
+multipliers, so the machinery that keeps accelerations on the loops (`held`) closes them too: x = -(J I^-1 J^T)^-1 phi
+for positions, and the same with J v instead of phi for velocities. No coordinates need to be chosen.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,10 @@ def project(
     tree: Tree, q: Vector, v: Vector, size: Scalar, rows: tuple[int, ...], run: Run = inline,
     locks: Sequence[Tie] = (), skips: float = 0.0, usual: Scalar = 0.0,
 ) -> tuple[Vector, Vector, Scalar]:  # fmt: skip
-    """q and v on the loops, and the largest residual left: Newton's method with one elimination (each step gains as
-    many digits as the first one needed), then velocities that keep loops closed. Locks come after all `rows`;
-    `skips` and `usual` as `Held` has them."""
+    """q and v on the loops, and the largest remaining residual: Newton's method with one elimination (each step gains
+    as many digits as the first one needed), then velocities that keep loops closed. Locks come after all `rows`;
+    `skips` and `usual` as for `Held`.
+    """
     cuts, ties = cuts_of(tree, size, rows, 0.0), [*couplings(tree, rows), *locks]
     q = _each(tree, run, normalized, q)
     held = _held(tree, q, cuts, run, ties, skips, usual)
@@ -48,7 +49,7 @@ def project(
 
 
 def _each(tree: Tree, run: Run, step, q: Vector, change: Vector | None = None) -> Vector:
-    """A step of every link's own coordinates."""
+    """Applies a step to every link's own coordinates."""
     found = []
     for link, at in ((tree.links[k], tree.joints[k]) for k in tree.own):
         found.append(run(step, link, q[at.q], *([] if change is None else [change[at.v]]))[0])
@@ -90,7 +91,7 @@ def _gaps(tree: Tree, q: Vector, cuts: list[PlacedCut], run: Run, ties: Sequence
 
 
 def normalized(link: Link, q: Vector) -> tuple[Vector]:
-    """The same coordinates with quaternions of length 1."""
+    """The same coordinates with normalized quaternions."""
     return (link.kind.normalized(q),)
 
 
@@ -100,12 +101,12 @@ def advanced(link: Link, q: Vector, step: Vector) -> tuple[Vector]:
 
 
 def less(_, v: Vector, change: Vector) -> tuple[Vector]:
-    """Velocities without a part of theirs."""
+    """Velocities minus a change."""
     return (v - change,)
 
 
 def gap(cut: Cut, rotation_a: Matrix, position_a, rotation_b: Matrix, position_b, most: Vector) -> tuple[Vector, ...]:
-    """The residual of a cut in the rows that are kept, and the largest so far of all its rows and others."""
+    """The residual of a cut in the rows that are kept, and the largest so far of all its rows and those before."""
     a, b = Frame(rotation_a, position_a, zeros(3), zeros(3)), Frame(rotation_b, position_b, zeros(3), zeros(3))
     found = loops.residual(loops.Loop(cut.kind, frame_along(cut.a, a), frame_along(cut.b, b), cut.own), cut.size)
     found = found if is_one(cut.on) else [cut.on * x for x in found]

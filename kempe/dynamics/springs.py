@@ -1,14 +1,14 @@
-"""Virtual springs (paper 5): cuts held by springs and dampers, so that what a tree falls into is moved by itself.
+"""Springs: virtual springs (paper 5) and dampers that hold cuts, so that the parts of a tree move independently.
 
-In the place of an equation, a cut has a spring of stiffness k along every row of its closure, and a damper b:
+Instead of an equation, a cut has a spring of stiffness k along every row of its closure, and a damper b:
 
     places held in all directions   V = k |r|^2 / 2, r from a's point to b's                                (12, 13)
     places held in some             V = k (a_i . r)^2 / 2, along axes of a
     axes held at right angles       V = k' (a_i . b_j)^2 / 2
     no turning at all               V = k' (1 - cos of the angle between the two frames)
 
-with k' = k s^2 for turning, s the mechanism's size. Forces are -dV/dx of these exactly, so that energy is kept where
-nothing damps it, and the damper's are against the same rates.
+with k' = k s^2 for rotation, s the mechanism's size. Forces are exactly -dV/dx, so energy is conserved without damping;
+dampers act on the same rates.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class HeldCut:
     """A cut held by springs, between the frames of its joint on two links.
 
-    stiffness [N/m], damping [N s/m]: of places; those of turning are by `size`^2 larger, in N m/rad and N m s/rad.
+    stiffness [N/m], damping [N s/m]: for positions; those for rotation are larger by `size`^2, in N m/rad and N m
+    s/rad.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Pull:
 
 
 def pull(cut: HeldCut, a: "Frame", b: "Frame") -> Pull:
-    """Of a cut whose frames are where they are."""
+    """The pull of a cut, given the frames of its joint."""
     rows, k, d = ROWS[cut.kind], cut.stiffness, cut.damping
     away = b.position - a.position
     rate = b.rotation @ b.velocity - a.rotation @ a.velocity

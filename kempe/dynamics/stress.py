@@ -1,12 +1,13 @@
-"""Stress: what redundant closures can exert against each other without any motion, and the least of all sets that fit.
+"""Stress: what redundant closures can exert against each other without motion, and the least multipliers that fit.
 
-Where rows of J follow from others, J^T sigma = 0 has solutions: multipliers that move nothing, but stress the joints on
-the way round. Multipliers that come from an elimination have zeros at rows it skipped, and so depend on axes and order.
-Here, as `analyze.reactions` has it, that set is taken for which what all joints exert is least, joints of the tree too:
-moments, and forces times the mechanism's size, at marker b, in directions that joints hold.
+If rows of J are redundant, J^T sigma = 0 has solutions: multipliers that cause no motion, but stress the joints around
+the loop. Multipliers from an elimination are zero at the rows it skipped, so they depend on axes and order. As in
+`analyze.reactions`, the set taken here minimizes what all joints exert, joints of the tree included: moments, and
+forces times the mechanism's size, at marker b, in directions that joints hold.
 
-With x = G^+ G_j for a row j that was skipped, G = J I^-1 J^T, e_j - x is a stress, and all of them are made of these.
-A joint of the tree feels of a stress the wrenches of the closures beyond it; about the world's origin they just add up.
+With x = G^+ G_j for a row j that was skipped, G = J I^-1 J^T, e_j - x is a stress, and these span all stresses. A
+stress acts on a joint of the tree by the wrenches of the closures beyond it, which simply add up about the world
+origin.
 """
 
 from dataclasses import dataclass
@@ -19,13 +20,14 @@ from kempe.dynamics.tree import Tree
 from kempe.spatial.sparse import Sparse
 from kempe.spatial.vectors import Scalar, Vector, array, cross, dot, is_zero, scaled, zeros
 
-SKIPPED = 1e-11  # of a stress beside those before it, squared
+SKIPPED = 1e-11  # of a stress, relative to those before it, squared
 
 
 @dataclass(frozen=True, eq=False)
 class Felt:
-    """A joint of the tree that closures stress: its link's frame, its marker b, the closures beyond it with the numbers
-    of their first rows and the sign they pull by, and the directions it leaves free, of moments and of forces."""
+    """A joint of the tree that closures stress: its link's frame, its marker b, the closures beyond it with the indices
+    of their first rows and the sign of their pull, and the directions it leaves free, of moments and of forces.
+    """
 
     link: int
     frame: Frame
@@ -35,13 +37,13 @@ class Felt:
     slides: list[Vector]
 
     def seen(self, moment: Vector, force: Vector, size: Scalar) -> list[Scalar]:
-        """A wrench about the world's origin at marker b, but for what is along free directions."""
+        """A wrench about the world origin at marker b, without its components along free directions."""
         moment = _across(moment - cross(self.end.position, force), self.turns)
         return [*moment, *scaled(size, _across(force, self.slides))]
 
 
 def least(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, stresses: list[Vector], size: Scalar) -> Vector:
-    """The multipliers of all rows, in the axes of `loops`, less all stress; `stresses`: of all rows, some zero."""
+    """The multipliers of all rows, in the axes of `loops`, minus all stress; `stresses`: of all rows, some zero."""
     found, placed, first = frames(tree, q, v), [], 0
     for loop in loops.loops(tree, found):
         placed.append((loop, first))
@@ -66,7 +68,7 @@ def least(tree: Tree, q: Vector, v: Vector, vdot: Vector, lam: Vector, stresses:
 
 
 def _units(tree: Tree, closures: int, size: Scalar) -> list[Scalar]:
-    """What multipliers are to be multiplied by to be moments; those of closures are."""
+    """Factors that turn multipliers into moments; those of closures already are."""
     units = [each.coupling.unit for each in tree.topology.couplings]
     units += [unit for at in tree.topology.locks for unit in _unit(tree, at)]
     return [1.0] * closures + [size if unit == "m" else 1.0 for unit in units]
@@ -77,7 +79,7 @@ def _unit(tree: Tree, at: int) -> tuple[str, ...]:
 
 
 def _felt(tree: Tree, found: list[Frame], placed: list[tuple[loops.Loop, int]], q: Vector) -> list[Felt]:
-    """Joints of the mechanism that some closure reaches across."""
+    """Joints of the mechanism that some closure spans."""
     out, known = [], set(tree.topology.mechanism.joints)
     for k in tree.own:
         joint, link = tree.joints[k].joint, tree.links[k]
@@ -96,7 +98,7 @@ def _felt(tree: Tree, found: list[Frame], placed: list[tuple[loops.Loop, int]], 
 
 
 def _pulled(joint: Felt, lam: Vector, size: Scalar) -> tuple[Vector, Vector]:
-    """What a joint of the tree has to bear of multipliers, about the world's origin."""
+    """The wrench of multipliers on a joint of the tree, about the world origin."""
     moment, force = zeros(3), zeros(3)
     for loop, first, sign in joint.pulls:
         for number, (n, f) in enumerate(loops.wrenches(loop, size), first):
@@ -106,7 +108,7 @@ def _pulled(joint: Felt, lam: Vector, size: Scalar) -> tuple[Vector, Vector]:
 
 
 def _across(x: Vector, directions: list[Vector]) -> Vector:
-    """What is left across unit vectors at right angles to each other."""
+    """The component normal to orthonormal directions."""
     for direction in directions:
         x = x - scaled(dot(direction, x), direction)
     return x

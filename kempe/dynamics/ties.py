@@ -1,8 +1,8 @@
-"""Ties: equations over freedoms of the tree, of couplings and of locks, as rows, and as springs in their place.
+"""Ties: equations over freedoms of the tree, for couplings and locks, as rows, or as springs that replace them.
 
 A coupling is sum_i c_i q_i = c_0. Divided by its largest coefficient, its row of J holds c_i for the velocities of its
-freedoms and zero for all others, its gamma is zero, and its residual is in the unit of the coordinate that the largest
-coefficient is of.
+freedoms and zero for all others, its gamma is zero, and its residual is in the unit of the coordinate with the largest
+coefficient.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from kempe.topology.tree import TreeCoupling
 
 @dataclass(frozen=True)
 class Tied:
-    """A freedom of a link, by its number there and its places in q and v, and its factor in a tie."""
+    """A freedom of a link, by its index there and its indices in q and v, and its factor in a tie."""
 
     link: int
     freedom: int
@@ -29,9 +29,9 @@ class Tied:
 
 @dataclass(frozen=True, eq=False)
 class Tie:
-    """An equation over freedoms: their factors times their coordinates are `at`.
+    """An equation over freedoms: the sum of their factors times their coordinates is `at`.
 
-    number: of its row among those that are kept, None where it is not; on: 0 where it asks for nothing.
+    number: index of its row among those that are kept, None if it is not kept; on: 0 if it demands nothing.
     """
 
     freedoms: tuple[Tied, ...]
@@ -40,11 +40,11 @@ class Tie:
     on: Scalar = 1.0
 
     def gap(self, q: Vector) -> Scalar:
-        """What is left of it at coordinates q."""
+        """Its residual at coordinates q."""
         return self.on * (self._sum(each.factor * q[each.q] for each in self.freedoms) - self.at)
 
     def slip(self, v: Vector) -> Scalar:
-        """How fast that changes; the same of accelerations, since factors are constant."""
+        """The rate of its residual; also applies to accelerations, since factors are constant."""
         return self.on * self._sum(each.factor * v[each.v] for each in self.freedoms)
 
     @staticmethod
@@ -55,20 +55,20 @@ class Tie:
         return first
 
     def drift(self, alone: Vector, q: Vector, v: Vector, pull: float) -> Scalar:
-        """What it is to do beside what the tree does by itself; gaps are closed at the rate `pull` [1/s]."""
+        """What it demands beyond the motion of the tree by itself; gaps are closed at the rate `pull` [1/s]."""
         still = -self.slip(alone)
         return still - 2 * pull * self.slip(v) - pull**2 * self.gap(q) if pull else still
 
 
 def couplings(tree: Tree, kept: Sequence[int] | None = None) -> list[Tie]:
-    """Those that are equations; `kept`: numbers of the rows that are kept, of all rows, else all are."""
+    """The couplings that are equations; `kept`: indices of the rows that are kept, of all rows; all by default."""
     first = tree.topology.rows - len(tree.topology.couplings)
     numbers = {row: n for n, row in enumerate(range(tree.topology.rows) if kept is None else kept)}
     return [_tie(tree, each, numbers.get(first + k)) for k, each in enumerate(tree.topology.couplings)]
 
 
 def every_coupling(tree: Tree) -> list[Tie]:
-    """Those that are equations, or those that springs hold in their place."""
+    """The couplings that are equations, and those that springs hold."""
     return couplings(tree) or [each.tie for each in sprung(tree)]
 
 
@@ -80,7 +80,7 @@ def _tie(tree: Tree, each: TreeCoupling, number: int | None) -> Tie:
 
 
 def rows(tree: Tree) -> np.ndarray:
-    """Of J, over all velocities."""
+    """The rows of couplings in J, over all velocities."""
     found = np.zeros((len(tree.topology.couplings), tree.topology.nv), dtype=object)
     for row, tie in zip(found, couplings(tree), strict=True):
         for each in tie.freedoms:
@@ -88,12 +88,12 @@ def rows(tree: Tree) -> np.ndarray:
     return found
 
 
-# ---- springs in the place of couplings --------------------------------------------------------------------
+# ---- springs in place of couplings ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Sprung:
-    """A coupling held by a spring and a damper along its row (paper 5's of cuts): V = k phi^2 / 2."""
+    """A coupling held by a spring and a damper along its row (as paper 5 does for cuts): V = k phi^2 / 2."""
 
     tie: Tie
     stiffness: Scalar
@@ -101,7 +101,9 @@ class Sprung:
 
 
 def sprung(tree: Tree) -> list[Sprung]:
-    """Those that springs hold: k [N/m] and b [N s/m] along lengths, and by the square of the size more along angles."""
+    """The couplings that springs hold: k [N/m] and b [N s/m] along lengths, larger by the square of the size along
+    angles.
+    """
     found = []
     for each in tree.topology.sprung:
         stiffness, damping, size = (tree.values[path] for path in spring_paths(each.coupling))
@@ -111,7 +113,7 @@ def sprung(tree: Tree) -> list[Sprung]:
 
 
 def spring_efforts(tree: Tree, q: Vector, v: Vector) -> Vector:
-    """What these springs and dampers exert along every freedom."""
+    """Efforts of these springs and dampers along every freedom."""
     found = zeros(tree.topology.nv).astype(object)
     for each in sprung(tree):
         push = -(each.stiffness * each.tie.gap(q) + each.damping * each.tie.slip(v))
@@ -121,7 +123,7 @@ def spring_efforts(tree: Tree, q: Vector, v: Vector) -> Vector:
 
 
 def spring_energy(tree: Tree, q: Vector) -> Scalar:
-    """Stored in these springs."""
+    """Energy stored in these springs."""
     total = 0.0
     for each in sprung(tree):
         gap = each.tie.gap(q)
@@ -130,7 +132,7 @@ def spring_energy(tree: Tree, q: Vector) -> Scalar:
 
 
 def damper_power(tree: Tree, v: Vector) -> Scalar:
-    """Of these dampers, never positive."""
+    """Power of these dampers, never positive."""
     total = 0.0
     for each in sprung(tree):
         slip = each.tie.slip(v)

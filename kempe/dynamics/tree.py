@@ -1,12 +1,12 @@
 """Tree: a mechanism's spanning tree as numbers, ready for recursions from body to body.
 
-Each link has a frame of its own at the joint that carries it, the joint's canonical axes for axes: there the joint's
-motion subspace is made of zeros and ones, and products with it cost nothing. Numbers may be symbols, where a
-parameter is kept as an input.
+Each link has a frame of its own at the joint that carries it, along the joint's canonical axes: there the joint's
+motion subspace consists of zeros and ones, and products with it cost nothing. Numbers may be symbols, if a parameter is
+kept as an input.
 
 A beam is several links: its root, the section that its joint carries; its frame, which hangs on the root by a joint
-that is the section's motion the other way round; and, carried by the frame, every other section that something is fixed
-to. They share the coordinates of the beam, which are those of the frame's link.
+that is the section's motion reversed; and, carried by the frame, every other section to which something is fixed. They
+share the coordinates of the beam, which belong to the frame's link.
 """
 
 from collections.abc import Mapping
@@ -41,8 +41,8 @@ class Link:
     placement: from the parent's link frame to the joint's frame on the parent.
     offset: a constant turn about z that precedes a hinge's own, added to its angle.
     inertia: at the link frame.
-    body: from the link frame to the body's own frame, or to that of the section it is.
-    beam: of the link that is a beam's frame, all that bends; shared: whether the link is one of its other sections,
+    body: from the link frame to the frame of the body, or of the section it represents.
+    beam: the bending of a beam, on the link that is its frame; shared: whether the link is another section of a beam,
     whose freedoms are the beam's.
     """
 
@@ -96,11 +96,10 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """All links, parents before children, with the loads on them and the names of everything.
+    """All links, parents before children, with the loads on them and all names.
 
-    joints: of every link, the joint with its coordinates; seats: of every body, the links that markers are fixed to, by
-    their stations; loads: with the link each of their markers is on; values: of all parameters, symbols where they are
-    inputs.
+    joints: for every link, the joint with its coordinates; seats: for every body, the links that markers are fixed to,
+    by station; loads: with the link of each of their markers; values: of all parameters, symbols for inputs.
     """
 
     topology: Topology
@@ -114,7 +113,7 @@ class Tree:
 
     @cached_property
     def own(self) -> tuple[int, ...]:
-        """Numbers of the links whose freedoms are their own, in the order of the topology's joints."""
+        """Numbers of the links with freedoms of their own, in the order of the topology's joints."""
         return tuple(k for k, link in enumerate(self.links) if not link.shared)
 
     def chain(self, number: int) -> tuple[int, ...]:
@@ -122,23 +121,23 @@ class Tree:
         return chain(self.parents, number)
 
     def seat(self, marker: Marker) -> tuple[int, Moves]:
-        """The link that a marker is on, and the way to the body, or section, that it is fixed to."""
+        """The link that a marker is on, and the moves to the body, or section, that it is fixed to."""
         number = self.seats[marker.body][marker.station]
         return number, self.links[number].body if number >= 0 else ()
 
     def place(self, marker: Marker) -> "Place":
-        """Where a marker is."""
+        """The place of a marker."""
         number, start = self.seat(marker)
         own = (*shift_of(marker.offset(self.values.__getitem__)), *turns_of(marker.rotation))
         return Place(number, _shortest((*start, *own)))
 
     def joint_place(self, joint: Joint, marker: Marker) -> "Place":
-        """Where the joint's frame at one of its markers is."""
+        """The place of the joint's frame at one of its markers."""
         number, start = self.seat(marker)
         return Place(number, (*start, *joint.frame(marker, self.values.__getitem__)))
 
     def including(self, marker: Marker) -> "Tree":
-        """The same tree with a link for the section that a marker is on, where a beam has none there yet."""
+        """The same tree with a link added for the section that a marker is on, if its beam has none there yet."""
         if marker.station in self.seats[marker.body]:
             return self
         grown = _Growth(self.topology, self.values, list(self.links), list(self.parents), list(self.joints))
@@ -181,7 +180,7 @@ class PlacedWrench:
 
 
 def build(topology: Topology, parameters: Mapping[str, Scalar] | None = None) -> Tree:
-    """The tree with the mechanism's own numbers, or `parameters` (floats or symbols) in place of some."""
+    """The tree with the mechanism's own numbers, some of them replaced by `parameters` (floats or symbols)."""
     mechanism = topology.mechanism
     values = {**topology.parameters, **(parameters or {})}
     grown = _Growth(topology, values)
@@ -210,7 +209,7 @@ def _held(tree: Tree, joint: Joint) -> HeldCut:
 
 @dataclass(eq=False)
 class _Growth:
-    """A tree as it is put together, link by link."""
+    """A tree under construction, link by link."""
 
     topology: Topology
     values: Mapping[str, Scalar]
@@ -228,7 +227,7 @@ class _Growth:
         return len(self.links) - 1
 
     def joint(self, t: TreeJoint) -> None:
-        """The link that a joint of the tree carries."""
+        """Adds the link that a joint of the tree carries."""
         joint, value = t.joint, self.values.__getitem__
         kind = joint.kind(value)
         if isinstance(joint, BeamJoint):
@@ -248,14 +247,14 @@ class _Growth:
             self.seats[on_child.body] = {on_child.station: number}
 
     def _frame(self, t: TreeJoint, kind: JointKind, value: Values) -> None:
-        """A beam's frame, carried by its root."""
+        """Adds a beam's frame, carried by its root."""
         root, body = self.seats[t.parent][None], t.child
         bends = body.beam.bending(lambda name: value(body.parts[0].path(body.name, name)))  # type: ignore[union-attr]
         link = _bare(t.joint.name, kind, True, self.links[root].body)
         self.seats.setdefault(body, {})[None] = self._add(replace(link, beam=bends), root, t)
 
     def section(self, marker: Marker) -> int:
-        """The link that a marker is fixed to; of a beam, one that is made when it is first asked for."""
+        """The link that a marker is fixed to; for a beam, it is added when first needed."""
         seats, station = self.seats[marker.body], marker.station
         if station not in seats:
             carrier = seats[None]
@@ -265,7 +264,7 @@ class _Growth:
         return seats[station]
 
     def beams(self) -> None:
-        """Sections that loads and loops hold, and those with solids on them."""
+        """Adds the sections that carry loads, loops or solids."""
         value = self.values.__getitem__
         for t in self.topology.tree:
             for part in t.child.parts[1:] if isinstance(t.joint, BeamJoint) else ():
@@ -298,7 +297,7 @@ def _placed(tree: Tree, load: Spring | Wrench) -> "PlacedSpring | PlacedWrench":
 
 
 def _shortest(moves: Moves) -> Moves:
-    """The same change of frame as one shift and at most three turns."""
+    """The same change of frame as one shift and at most three rotations."""
     rotation, position = relative_pose(moves)
     size = max((abs(float(x)) for x in position if not is_symbolic(x)), default=0.0)
     clean = array(0.0 if not is_symbolic(x) and abs(float(x)) < 1e-15 * size else x for x in position)
@@ -306,7 +305,7 @@ def _shortest(moves: Moves) -> Moves:
 
 
 def _absorbed(kind: JointKind, placement: Moves) -> tuple[Moves, float]:
-    """A turn about z just before a hinge becomes an offset of its angle."""
+    """Turns a rotation about z just before a hinge into an offset of its angle."""
     if isinstance(kind, Revolute) and placement and isinstance(placement[-1], Turn) and placement[-1].axis == 2:
         turn = placement[-1]
         return placement[:-1], atan2(turn.s, turn.c)

@@ -1,4 +1,4 @@
-"""Trees: forward dynamics by the O(n) recursion UDU^T, by the whole inertia matrix, and of cuts that springs hold."""
+"""Trees: forward dynamics by the O(n) recursion UDU^T, by the whole inertia matrix, and with springs at cuts."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -48,13 +48,13 @@ class Cholesky(Formulation):
     paper: ClassVar[str] = MOHAN
 
     def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """Factored from the tips on."""
+        """Factored from the tips to the base."""
         return Accelerations(*recursions.cholesky(tree, q, v, tau, external_wrenches(tree, q, v)))
 
 
 @dataclass(frozen=True)
 class Springs(Udu):
-    """The recursion over what a tree falls into, between springs and dampers at the cuts."""
+    """The recursion over the parts of a tree, between springs and dampers at the cuts."""
 
     name: ClassVar[str] = "springs"
     summary: ClassVar[str] = (
@@ -69,7 +69,7 @@ class Springs(Udu):
 
     @classmethod
     def refusal(cls, topology: "Topology") -> str | None:
-        """Cuts are held for good, and every joint of the tree alone must move against some inertia."""
+        """Cuts cannot be switched, and every joint of the tree alone must move against some inertia."""
         if topology.switchable:
             return (
                 f"holds its cuts for good, and {', '.join(topology.switchable)} can be switched; give auto or another "
@@ -78,12 +78,12 @@ class Springs(Udu):
         return without_inertia(topology)
 
     def forward(self, tree: Tree, q: Vector, v: Vector, tau: Vector, size: Scalar, run: Run = inline) -> Accelerations:
-        """With what springs in the place of couplings exert."""
+        """With the efforts of springs that replace couplings."""
         if tree.topology.sprung:
             tau = tau + spring_efforts(tree, q, v)
         return super().forward(tree, q, v, tau, size, run)
 
     def words(self, topology: "Topology", names: tuple[str, ...], dof: int) -> str:
-        """With how many there are."""
+        """The words with the number of springs."""
         parts = counted(len(topology.subsystems), "subsystem")
         return f"{self.summary}; {counted(len(topology.held), 'cut')}, {parts} that move by themselves"

@@ -1,1 +1,1 @@
-"""Kernels: programs and native code of the functions of a set of equations; here dynamics and compiler meet."""
+"""Kernels: programs and native code for the functions of a set of equations; joins dynamics and compiler."""

@@ -1,4 +1,4 @@
-"""Long recursions as repeated blocks: forward and inverse dynamics of trees, and of loops by subsystems."""
+"""Blocks: long recursions as repeated blocks: forward and inverse dynamics of trees, and of loops by subsystems."""
 
 from functools import partial
 
@@ -13,14 +13,15 @@ from kempe.dynamics.multipliers import Multipliers
 from kempe.kernels.recorder import Recorder
 from kempe.spatial.vectors import from_sx
 
-LONG = 20  # links; a shorter tree is one block, in which everything is shared
-MANY = 60  # the same where there are loops
+LONG = 20  # links; a shorter tree becomes one block, which shares all common terms
+MANY = 60  # the same for mechanisms with loops
 SYSTEM_OUTPUTS = ("qdot", "vdot", "zdot", "u", "stops", "health", "fit")
 
 
 def program(equations: Equations, name: str, unused: str = "") -> Program | None:
-    """The repeated-block form of forward or inverse dynamics, and of what brings states back onto loops; None where the
-    plain form serves better. unused: the name of one more input, of no entries."""
+    """Forward or inverse dynamics, or the projection of states onto the loops, in repeated blocks; None if the plain
+    form is better. unused: the name of an additional input without entries.
+    """
     if not (repeats(equations) and name in equations.used.in_steps):
         return None
     taken, form = FORMS[name]
@@ -69,10 +70,10 @@ FORMS = {
 
 
 def system(equations: Equations, efforts: Program, watch: Program | None, finish: Program) -> Program:
-    """The right-hand side of a run in the same form.
+    """The right-hand side of a run in repeated blocks.
 
-    efforts: from everything a right-hand side is given to tau along all freedoms, dz/dt, u and stops; watch: from q to
-    the pivots of the coordinates that loops are closed in, None without loops; finish: from q, v, all pivots and c to
+    efforts: from all inputs of the right-hand side to tau along all freedoms, dz/dt, u and stops; watch: from q to
+    the pivots of the coordinates in which loops are closed, None without loops; finish: from q, v, all pivots and c to
     dq/dt, health and fitness.
     """
     run = Recorder("system")
@@ -88,8 +89,10 @@ def system(equations: Equations, efforts: Program, watch: Program | None, finish
 
 
 def driven(equations: Equations, fitness: Program, residual: Program, slip: Program) -> Program:
-    """Accelerations for efforts of the actuated freedoms alone, and what tells whether they can be trusted, in the same
-    form; the programs: from q to the fitness of coordinates and to gaps of loops, from q and v to the gaps' rates."""
+    """Accelerations for efforts of the actuated freedoms alone, and the measures of whether to trust them, in repeated
+    blocks. The programs: fitness from q to the fitness of the coordinates, residual from q to the gaps of loops, slip
+    from q and v to the rates of the gaps.
+    """
     run, nv = Recorder("driven_dynamics"), equations.sizes["v"]
     q, v, u = (run.input(name, equations.sizes[name]) for name in ("q", "v", "u"))
     tau = np.zeros(nv, dtype=object)
@@ -112,7 +115,7 @@ def _told(equations: Equations, vdot: ca.SX, fits: ca.SX, phi: ca.SX, slip: ca.S
 
 
 def repeats(equations: Equations) -> bool:
-    """Whether a mechanism is large enough, and plain enough, for repeated blocks."""
+    """Whether repeated blocks suit a mechanism: it is large enough and has nothing they do not support."""
     tree = equations.constant_tree
     long = len(tree.links) >= (MANY if equations.topology.loops else LONG)
     plain = not (tree.loads or equations.parameters or any(link.beam for link in tree.links))

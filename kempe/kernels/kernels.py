@@ -1,4 +1,4 @@
-"""Kernels: programs and native code of the functions of a set of equations, each made when it is first asked for."""
+"""Kernels: programs and native code of the functions of a set of equations, each built on first use."""
 
 import casadi as ca
 
@@ -14,14 +14,16 @@ from kempe.mechanism.bodies import Marker
 
 
 class Kernels:
-    """Of one set of equations. Programs are kept on disk by all they are traced from (`recalled`)."""
+    """The kernels of one set of equations. Programs are cached on disk by everything they are traced from
+    (`recalled`).
+    """
 
     def __init__(self, equations: Equations):
         self.equations = equations
         self._kernels: dict[str, Kernel] = {}
 
     def described(self, name: str) -> Function:
-        """What a function takes and gives."""
+        """The inputs and outputs of a function."""
         functions = self.equations.functions()
         if name not in functions:
             raise StateError(f"there is no function {name!r}; there are {', '.join(functions)}")
@@ -40,13 +42,13 @@ class Kernels:
         return self._kernels[name]
 
     def casadi(self, name: str, marker: Marker | None = None) -> ca.Function:
-        """A function as CasADi has it, for optimisation."""
+        """A function as a CasADi function, for optimization."""
         if marker is None:
             return self.equations.casadi(name, self.described(name))
         return self.equations.casadi(name, self._of_marker(marker, name))
 
     def marker_kernel(self, name: str, marker: Marker) -> Kernel:
-        """Kinematics of a marker as native code, made now; the marker is on a body of the equations' own mechanism."""
+        """Kinematics of a marker as native code, built now; the marker is on a body of the equations' own mechanism."""
         described = self._of_marker(marker, name)
         return Kernel(recalled(lambda: _traced(self.equations, name, described), self.equations, marker, name))
 
@@ -58,12 +60,12 @@ class Kernels:
 
 
 def recalled_program(equations: Equations, name: str) -> Program:
-    """A function of these equations as a program, as it was traced before or now."""
+    """A function of these equations as a program, from the cache or traced now."""
     return recalled(lambda: function_program(equations, name), equations, name)
 
 
 def function_program(equations: Equations, name: str) -> Program:
-    """The same traced now, in repeated blocks where they serve."""
+    """The same, traced now; in repeated blocks where they are better."""
     if name == "driven_dynamics" and blocks.repeats(equations):
         parts = ("fitness", "residual", "loop_slip")
         return blocks.driven(equations, *(recalled_program(equations, part) for part in parts))

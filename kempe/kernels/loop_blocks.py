@@ -1,9 +1,9 @@
-"""The loops of long trees as repeated blocks: the equations of a loop are traced once for all loops built alike.
+"""Loop blocks: the loops of long trees as repeated blocks, each traced once for all loops of the same structure.
 
-A loop concerns the joints around it and nothing else: seen from the link that its two sides hang on, its residual and
-its rows of J are those of a small tree. Such trees are built alike where their links are (see `recorder`), the frames
-of the joint that closes the loop counting as links that are welded on. J is given by the entries that can differ from
-zero, since a row of a long tree has few: `places` says where they are.
+A loop involves only the joints around it: seen from the link at which its two sides meet, its residual and its rows of
+J are those of a small tree. Two such trees have the same structure if their links do (see `recorder`); the frames of
+the closing joint count as welded links. A row of J has few nonzero entries in a long tree, so J is given by those
+entries; `places` gives their rows and columns.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,9 @@ MASSLESS = RigidInertia(0.0, zeros(3), zeros(3, 3))
 
 @dataclass(frozen=True)
 class PerLoop:
-    """A function that is worked out loop by loop: its inputs, its outputs, and how, from the tree of a loop, the length
-    that gaps are measured by, and the inputs. world: whether it takes the axes of the world."""
+    """A function computed loop by loop: its inputs, its outputs, and how it is computed from the tree of a loop, the
+    length by which gaps are divided, and the inputs. world: whether it needs the world axes.
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -69,7 +70,7 @@ POSE = PerLoop(("q",), ("rotation", "position"), _pose, world=True)
 
 
 def program(equations: Equations, name: str) -> Program | None:
-    """One of these functions in repeated blocks; None where the plain form serves better."""
+    """One of these functions in repeated blocks; None if the plain form is better."""
     if name not in FUNCTIONS or not repeats(equations):
         return None
     function, run = FUNCTIONS[name], Recorder(name)
@@ -81,8 +82,9 @@ def program(equations: Equations, name: str) -> Program | None:
 
 
 def repeats(equations: Equations) -> bool:
-    """Whether a tree with loops is long enough for repeated blocks, has no parameters kept as inputs, no beams, and no
-    couplings."""
+    """Whether a tree with loops is long enough for repeated blocks, and has no parameters kept as inputs, no beams and
+    no couplings.
+    """
     topology = equations.topology
     bends = any(isinstance(t.joint, BeamJoint) for t in topology.tree)
     plain = not (equations.parameters or bends or topology.couplings)
@@ -90,8 +92,9 @@ def repeats(equations: Equations) -> bool:
 
 
 def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries of J that can differ from zero, loop by loop, each row by row; then of
-    couplings."""
+    """Rows and columns of the structurally nonzero entries of J: loop by loop, each row by row, then those of
+    couplings.
+    """
     rows, columns, first = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
     for loop in topology.loops:
         _, around = _around(topology, loop)
@@ -105,13 +108,14 @@ def places(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(rows), np.concatenate(columns)
 
 
-# ---- a loop by itself ------------------------------------------------------------------------------------
+# ---- one loop --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A loop as a tree of its own, on the link `root` of the whole (-1: the ground); places: of its coordinates and
-    velocities."""
+    """A loop as a tree of its own, on link `root` of the whole tree (-1: the ground); places: those of its coordinates
+    and velocities.
+    """
 
     tree: Tree
     root: int
@@ -119,12 +123,12 @@ class Part:
 
 
 def parts(tree: Tree) -> list[Part]:
-    """Every loop by itself."""
+    """Every loop as a tree of its own."""
     return [_part(tree, loop) for loop in tree.topology.loops]
 
 
 def _around(topology: Topology, loop: LoopJoint) -> tuple[int, list[int]]:
-    """The link that both sides of a loop hang on, and the joints around it, parents before children."""
+    """The link at which the two sides of a loop meet, and the joints around the loop, parents before children."""
     one, other = (topology.chain(topology.parent_of[marker.body]) for marker in (loop.joint.a, loop.joint.b))
     shared = [a for a, b in zip(one, other, strict=False) if a == b]
     return shared[-1] if shared else -1, sorted({*one, *other} - set(shared))
@@ -164,7 +168,7 @@ def _part(tree: Tree, loop: LoopJoint) -> Part:
 
 
 def _after(joints: list[TreeJoint], joint: TreeJoint, moving: bool = True) -> TreeJoint:
-    """A joint with its coordinates after those of others; none, where it does not move."""
+    """A joint with its coordinates placed after those of others; without coordinates if it does not move."""
     q, v = (joints[-1].q.stop, joints[-1].v.stop) if joints else (0, 0)
     kind = joint.joint.type
     nq, nv = (len(kind.q_names), len(kind.v_names)) if moving else (0, 0)
@@ -172,17 +176,17 @@ def _after(joints: list[TreeJoint], joint: TreeJoint, moving: bool = True) -> Tr
 
 
 def _seats(topology: Topology) -> dict:
-    """Which link each body is, of bodies that do not bend."""
+    """The link of each rigid body."""
     return {body: {None: number} for body, number in topology.parent_of.items()}
 
 
 def _massless(link: Link) -> Link:
-    """Without what matters to dynamics alone: links that differ in nothing else are built alike here."""
+    """A link without what only dynamics needs: links that differ in nothing else have the same structure here."""
     return replace(link, inertia=MASSLESS, **{quantity: zeros(link.kind.nv) for quantity in PER_FREEDOM})
 
 
 def _numbers(topology: Topology, joints: list[int], which: str) -> np.ndarray:
-    """Places of the coordinates (q) or velocities (v) of joints."""
+    """Indices of the coordinates (q) or velocities (v) of joints."""
     spans = [getattr(topology.tree[k], which) for k in joints]
     return np.concatenate([np.zeros(0, dtype=int), *(np.arange(span.start, span.stop) for span in spans)])
 
@@ -191,7 +195,7 @@ def _numbers(topology: Topology, joints: list[int], which: str) -> np.ndarray:
 
 
 class _Loops:
-    """Records functions of loops, and the frames of links that loops hang on."""
+    """Records functions of loops, and the frames of the links that carry loops."""
 
     def __init__(self, equations: Equations, run: Recorder, inputs: dict[str, np.ndarray]):
         self._tree, self._size, self._run, self._inputs = equations.constant_tree, equations.closure_size, run, inputs
@@ -199,7 +203,7 @@ class _Loops:
         self._steps: dict[Callable, Callable] = {}
 
     def loop(self, part: Part, function: PerLoop) -> tuple[np.ndarray, ...]:
-        """What a function gives for a loop."""
+        """The outputs of a function for one loop."""
         above = self._pose(part.root) if function.world else ()
         return self._call(part.tree, function, [self._inputs[n][part.places[n]] for n in function.inputs], above)
 
@@ -216,7 +220,7 @@ class _Loops:
         return self._poses.get(number, ())
 
     def _call(self, tree: Tree, function: PerLoop, given: list[np.ndarray], above: tuple[np.ndarray, ...]):
-        """Runs a function on a small tree whose first links hang on a frame."""
+        """Runs a function on a small tree whose first links are carried by a frame."""
         return self._run(self._step(function), tree, *given, *above)
 
     def _step(self, function: PerLoop) -> Callable:
@@ -233,7 +237,7 @@ class _Loops:
 
 
 def _hung(tree: Tree, rotation: np.ndarray, position: np.ndarray) -> Tree:
-    """A tree on a frame in the place of the ground."""
+    """A tree carried by a frame instead of the ground."""
     frame = Shift(position), Rotation(rotation)
     links = [
         replace(link, placement=(*frame, *link.placement)) if parent < 0 else link

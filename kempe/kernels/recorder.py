@@ -1,9 +1,8 @@
-"""Recording: a recursion run step by step becomes a program of few blocks, each traced once for all steps built alike.
+"""Recorder: turns a recursion, run step by step, into a program of few blocks, one for all steps of the same structure.
 
-Two steps are alike when they are of one function, their subjects (a link, a cut, a small tree, or nothing) of one
-structure, and the same of their numbers and arguments are exact zeros and ones. Those stay part of the block, and cost
-nothing; all other numbers are data that each call brings along. What a block would compute for nobody it does not
-compute.
+Two steps share a block if they have the same function, their subjects (a link, a cut, a small tree, or nothing) have
+the same structure, and the same of their numbers and arguments are exactly 0, 1 or -1. Those values stay part of the
+block and cost nothing; all other numbers are data of each call. Unused results are not computed.
 """
 
 from collections.abc import Callable
@@ -28,17 +27,17 @@ KEPT = (0.0, 1.0, -1.0)  # numbers that stay part of a block
 
 
 Subject = Link | Cut | Tree | None
-_Taking = tuple[Program, tuple[list[int], list[int]]]  # a program, and which arguments and numbers it takes
+_Taking = tuple[Program, tuple[list[int], list[int]]]  # a program, and the arguments and numbers it takes
 
 
 class Slot:
-    """A number that a program will know when it runs: steps can be given it, and nothing else be done with it."""
+    """A number known when the program runs: it can only be passed to steps."""
 
     __slots__ = ()
 
 
 class Recorder:
-    """A `run` for recursions: it takes and gives arrays of slots and floats, and remembers what was asked for."""
+    """A `run` for recursions: takes and returns arrays of slots and floats, and records the steps."""
 
     def __init__(self, name: str):
         self.name = name
@@ -55,7 +54,7 @@ class Recorder:
         return slots
 
     def output(self, name: str, values: np.ndarray) -> None:
-        """Names what the program gives."""
+        """Names an output of the program."""
         self._outputs.append((name, np.asarray(values)))
 
     def __call__(self, step: Callable, subject: Subject, *arguments: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -90,7 +89,7 @@ class Recorder:
         return self._call(_Whole(program), [x for row in arguments for x in np.ravel(row).tolist()], [])
 
     def program(self) -> Program:
-        """All that leads to an output."""
+        """The program of everything that leads to an output."""
         composer, constants = Composer(self.name), {}
         place: dict[Slot, np.integer] = {}
 
@@ -115,7 +114,7 @@ class Recorder:
         return composer.program()
 
     def _live(self) -> list[tuple]:
-        """The calls that lead to an output, with programs for those of their results that do."""
+        """The calls that lead to an output, each with a program for those of its results that are used."""
         wanted = {x for _, values in self._outputs for x in values.flat if isinstance(x, Slot)}
         found = []
         for step, free, data, results in reversed(self._calls):
@@ -128,22 +127,23 @@ class Recorder:
 
 
 def _split(program: Program, slots: np.ndarray) -> list[np.ndarray]:
-    """As the inputs of a program take them."""
+    """Splits slots into the inputs of a program."""
     ends = np.cumsum([port.size for port in program.inputs])
     return np.split(slots, ends[:-1])
 
 
 class _Given:
-    """A result that is an argument, or a number of the subject, by its place among these."""
+    """A result that is an argument, or a number of the subject, by its index among these."""
 
     def __init__(self, place: int):
         self.place = place
 
 
 class _Step:
-    """A step traced with symbols for what is not a zero or a one.
+    """A step traced with symbols for everything that is not a kept number.
 
-    results: for every array its shape, and for every entry a float, what was given, or which of `count` computed ones.
+    results: for every array its shape, and for every entry a float, an input, or the index of one of `count` computed
+    values.
     """
 
     def __init__(self, step: Callable, subject, own: tuple, shapes: tuple, given: tuple):
@@ -163,7 +163,7 @@ class _Step:
         self._programs: dict[tuple[int, ...], _Taking] = {}
 
     def live(self, asked: tuple[int, ...]) -> tuple[int, ...]:
-        """The results that are computed where some are asked for: these."""
+        """The results that are computed when some are needed: only these."""
         return asked
 
     def _entry(self, x):
@@ -175,7 +175,7 @@ class _Step:
         return len(self._computed) - 1
 
     def program(self, live: tuple[int, ...]) -> "_Taking":
-        """One that computes these results, and the arguments and the numbers it takes, by their places."""
+        """A program that computes these results, and the indices of the arguments and numbers it takes."""
         if live not in self._programs:
             wanted = ca.vertcat(*(self._computed[k] for k in live))
             used = sorted(self._place_of[x.element_hash()] for x in ca.symvar(wanted))
@@ -187,7 +187,7 @@ class _Step:
 
 
 class _Whole:
-    """A finished program in the place of a step."""
+    """A finished program used as a step."""
 
     def __init__(self, program: Program):
         self._program = program
@@ -196,11 +196,11 @@ class _Whole:
         self.results = [(port.shape, [next(numbers) for _ in range(port.size)]) for port in program.outputs]
 
     def live(self, asked: tuple[int, ...]) -> tuple[int, ...]:
-        """The results that are computed where some are asked for: all."""
+        """The results that are computed when some are needed: all."""
         return tuple(range(self.count)) if asked else ()
 
     def program(self, live: tuple[int, ...]) -> "_Taking":
-        """All of it."""
+        """The whole program, which takes everything."""
         return self._program, (list(range(sum(port.size for port in self._program.inputs))), [])
 
 
@@ -208,7 +208,7 @@ class _Whole:
 
 
 def structure(subject: Subject) -> tuple:
-    """All of a subject that is not a number."""
+    """Everything in a subject except its numbers."""
     if isinstance(subject, Tree):
         kinds = tuple(loop.joint.type for loop in subject.topology.loops)
         return kinds, subject.parents, *(structure(link) for link in subject.links)
@@ -222,7 +222,7 @@ def _kinds(moves: Moves) -> tuple:
 
 
 def numbers_of(subject: Subject) -> list[float]:
-    """Every number a subject is made of, in a fixed order."""
+    """Every number of a subject, in a fixed order."""
     if isinstance(subject, Tree):
         return [x for link in subject.links for x in numbers_of(link)]
     if subject is None:
@@ -245,7 +245,7 @@ def _move_numbers(move: Move) -> list:
 
 
 def with_numbers(subject, numbers: list):
-    """The subject with other numbers in the places of its own."""
+    """The subject with its numbers replaced."""
     rest = iter(numbers)
 
     def take(count: int) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Mechanics: coordinates, states, and all functions of a mechanism that no formulation enters."""
+"""Mechanics: coordinates, states, and every function of a mechanism that does not depend on a formulation."""

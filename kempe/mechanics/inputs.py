@@ -1,4 +1,4 @@
-"""Inputs: what users give to functions of a model, as real numbers; refused in words where they are none."""
+"""Inputs: converts what users pass to a model's functions to real arrays, and refuses anything else."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -13,26 +13,28 @@ if TYPE_CHECKING:
     from kempe.mechanics.layout import Layout
 
 DOUBLE = np.dtype(np.float64)
-FEW = 50  # numbers that Python sums up sooner than NumPy
-BY_NAME = ("tau", "a")  # what may be a dict by joint name
+FEW = 50  # up to this many numbers Python sums faster than NumPy
+BY_NAME = ("tau", "a")  # arguments that may be a dict by joint name
 
 
 def reals(given: Any, what: str) -> np.ndarray:
-    """As an array of doubles; complex numbers and masked ones are refused."""
-    if type(given) is np.ndarray and given.dtype is DOUBLE:  # the common case, kept short
+    """As an array of doubles; refuses complex numbers and masked arrays."""
+    if type(given) is np.ndarray and given.dtype is DOUBLE:  # the common case, kept fast
         return given
     return doubles(given, what, StateError)
 
 
 def all_finite(numbers: np.ndarray) -> bool:
-    """Whether all of many are; the sum of numbers tells it soonest, unless they are huge: Python's, of few."""
+    """Whether all numbers are finite. Their sum shows it fastest, unless it overflows; short arrays are summed by
+    Python.
+    """
     if numbers.size < FEW and numbers.ndim == 1 and isfinite(sum(numbers.tolist())):
         return True
     return isfinite(numbers.sum()) or bool(np.isfinite(numbers).all())
 
 
 def real(where: str, **given) -> list[Any]:
-    """Arguments of a function as arrays of doubles; dicts, and what is not given, stay as they are."""
+    """Arguments of a function as arrays of doubles; dicts and None pass unchanged."""
     return [x if type(x) is np.ndarray and x.dtype is DOUBLE else _real(where, n, x) for n, x in given.items()]
 
 
@@ -43,14 +45,15 @@ def _real(where: str, name: str, given: Any) -> Any:
 
 
 def look(model: "Layout", where: str, **given) -> None:
-    """Raises where arguments of a model's function have numbers that are not finite; efforts are those of the actuated
-    freedoms, or of all."""
+    """Raises if an argument of a model's function is not finite; efforts are those of the actuated freedoms, or of
+    all.
+    """
     tau = model.v_names if np.shape(given.get("tau", ()))[-1:] == (model.nv,) else model.u_names
     refuse(where, given, {"q": model.q_names, "v": model.v_names, "a": model.v_names, "tau": tau, "p": model.p_names})
 
 
 def fit(model: "Layout", where: str, given: Mapping[str, Any]) -> None:
-    """Raises where coordinates, velocities or accelerations are not one row, or many rows, of the model's."""
+    """Raises unless coordinates, velocities and accelerations are one row, or many rows, of the model's length."""
     widths, rows = {"q": model.nq, "v": model.nv, "a": model.nv}, set()
     for name, x in given.items():
         if isinstance(x, Mapping) or (x is None and name in BY_NAME):
@@ -67,7 +70,7 @@ def fit(model: "Layout", where: str, given: Mapping[str, Any]) -> None:
 
 
 def refuse(where: str, given: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> None:
-    """Raises where arguments have numbers that are not finite, with the first of them; `names` are those of entries."""
+    """Raises if an argument is not finite and names the first such entry; `names` are the names of the entries."""
     for argument, numbers in given.items():
         if numbers is None or (isinstance(numbers, Mapping) and argument in BY_NAME):
             continue

@@ -1,4 +1,4 @@
-"""Layout: the places and names of q, v and u, and the manifold q lives on."""
+"""Layout: the positions and names of the entries of q, v and u, and the manifold of q."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limit:
-    """A freedom with limits: its name, its places in q and v, and the limits."""
+    """A freedom with limits: its name, its indices in q and v, and the limits."""
 
     name: str
     q: int
@@ -30,10 +30,10 @@ class Limit:
 
 
 class Layout:
-    """Names and places of coordinates, velocities and efforts; what a model knows without compiling anything."""
+    """Names and positions of coordinates, velocities and efforts: what a model knows before anything is compiled."""
 
     def __init__(self, topology: "Topology", parameters: tuple[str, ...]):
-        """`parameters` are those that stay inputs."""
+        """`parameters` are those kept as inputs."""
         self.topology = topology
         self.mechanism = topology.mechanism
         tree = topology.tree
@@ -55,7 +55,7 @@ class Layout:
         self.p = np.array([values[path] for path in self.p_names])
         self.p.flags.writeable = False
         self._kinds = [t.joint.kind(values.__getitem__) for t in tree]
-        # Joints whose coordinates live on a curved manifold, and where those of all others are.
+        # Joints whose coordinates live on a curved manifold, and the positions of all other coordinates.
         curved = [type(kind).integrate is not JointKind.integrate for kind in self._kinds]
         self._curved = [(t, kind) for t, kind, bent in zip(tree, self._kinds, curved, strict=True) if bent]
         flat = [t for t, bent in zip(tree, curved, strict=True) if not bent]
@@ -63,7 +63,7 @@ class Layout:
             np.array([k for t in flat for k in range(getattr(t, which).start, getattr(t, which).stop)], dtype=int)
             for which in ("q", "v")
         )
-        self.cut: dict[str, tuple[slice, slice]] = {}  # where coordinates and velocities of joints that close loops are
+        self.cut: dict[str, tuple[slice, slice]] = {}  # slices of the joints that close loops
         q = v = 0
         for loop in topology.closures:
             kind = loop.joint.type
@@ -78,11 +78,11 @@ class Layout:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """All joints, those of the tree first, then those that close loops."""
+        """All joints: first those of the tree, then those that close loops."""
         return (*self._joints, *self.cut)
 
     def joint(self, name: str) -> "TreeJoint":
-        """Where a joint's coordinates are."""
+        """The tree joint of this name, which knows the positions of its coordinates."""
         try:
             return self._joints[name]
         except (KeyError, TypeError, NotImplementedError):
@@ -93,9 +93,9 @@ class Layout:
 
     @checked(StateError)
     def state(self, values: Mapping | None = None, rates: Mapping | None = None) -> State:
-        """A state with some coordinates and rates given by the names of joints, or of single coordinates; the others as
-        drawn, which is at zero unless the description says otherwise, and at rest. Quaternions are brought to length
-        1."""
+        """A state from coordinates and rates by name of a joint or of a single coordinate. All others are as drawn
+        (zero unless the description says otherwise) and at rest. Quaternions are normalized.
+        """
         q = by_name(values or {}, self.slices("q"), self.drawn.q, "state")
         v = by_name(rates or {}, self.slices("v"), np.zeros(self.nv), "rates")
         refuse("state", {"values": q, "rates": v}, {"values": self.q_names, "rates": self.v_names})
@@ -107,18 +107,19 @@ class Layout:
 
     @property
     def drawn(self) -> State:
-        """How the mechanism is drawn, at rest: joints at zero, or where the description says they stand; bodies that
-        float, and balls, where their markers coincide. Loops may be open there."""
+        """The mechanism as drawn, at rest: joints at zero or at the values given in the description; floating bodies
+        and spherical joints with their markers coinciding. Loops may be open.
+        """
         where = self._each(lambda t, kind: np.array(t.joint.drawn) if t.joint.drawn else kind.neutral())
         return State(self, where, np.zeros(self.nv))
 
     def neutral(self) -> np.ndarray:
-        """The coordinates at which all marker frames coincide."""
+        """The coordinates at which the marker frames of every joint coincide."""
         return self._each(lambda t, kind: kind.neutral())
 
     @checked(StateError)
     def random_state(self, seed: int = 0) -> State:
-        """Coordinates anywhere within a turn and a metre, velocities of about one; limits are not looked at."""
+        """Random coordinates within a turn and a metre, and velocities of about one; ignores limits."""
         if seed < 0:
             raise StateError(f"random_state: seed is {seed}; give a whole number from 0 on")
         rng = np.random.default_rng(seed)
@@ -126,7 +127,7 @@ class Layout:
         return State(self, q, rng.normal(size=self.nv))
 
     def integrate(self, q, step) -> np.ndarray:
-        """Where a constant velocity leads from q in unit time, on the manifold of q; one state or many."""
+        """The coordinates reached from q at constant velocity in unit time, on the manifold; one state or many."""
         q, step = reals(q, "integrate: q"), reals(step, "integrate: step")
         out = self._beside("integrate", {"q": (q, self.nq), "step": (step, self.nv)}, self.nq)
         out[..., self._flat_q] = q[..., self._flat_q] + step[..., self._flat_v]
@@ -140,7 +141,9 @@ class Layout:
         return self._on_curved(out, lambda t, kind, a, b: (t.v, kind.difference(a[t.q], b[t.q])), start, end)
 
     def _beside(self, where: str, given: Mapping[str, tuple[np.ndarray, int]], width: int) -> np.ndarray:
-        """Room for as many rows as two arrays of states have; raises where they do not fit."""
+        """An empty array with as many rows as two arrays of states have together; raises if their shapes do not
+        match.
+        """
         (first, many), (second, more) = given.values()
         if first.shape[-1:] == (many,) and second.shape[-1:] == (more,):
             if first.ndim == second.ndim == 1:
@@ -154,7 +157,7 @@ class Layout:
         )
 
     def _on_curved(self, out: np.ndarray, function, *arrays) -> np.ndarray:
-        """Fills in the entries of joints whose coordinates do not change as their velocities say, state by state."""
+        """Fills in, state by state, the entries of joints whose coordinates live on a curved manifold."""
         if self._curved:
             many = (np.broadcast_to(x, (*out.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1]) for x in arrays)
             for row, *given in zip(out.reshape(-1, out.shape[-1]), *many, strict=True):
@@ -168,7 +171,7 @@ class Layout:
         return np.concatenate([np.zeros(0), *parts])
 
     def slices(self, which: str) -> dict[str, slice]:
-        """Where each joint's entries are in q or v, and each single one by its full name."""
+        """The entries of each joint in q or v, and of each single coordinate by its full name."""
         if not isinstance(which, str) or which not in ("q", "v"):
             raise StateError(f"slices: which is {short(which)}; give 'q' or 'v'")
         names = self.q_names if which == "q" else self.v_names
@@ -177,8 +180,10 @@ class Layout:
 
     @checked(StateError)
     def poses(self, names: Sequence[str], what: str = "motion") -> dict[str, list[int]]:
-        """Of named single coordinates ("root[0]", or "root.w"), those of balls and free joints of the tree: by joint,
-        where its coordinates are among the names. Their rates are no velocities, so a joint has all of them or none."""
+        """Of named single coordinates ("root[0]" or "root.w"), those of spherical and free joints of the tree: for each
+        such joint, the positions of its coordinates among the names. The rates of these coordinates are not velocities,
+        so all coordinates of a joint must be named, or none.
+        """
         found: dict[str, dict[int, int]] = {}
         for number, name in enumerate(names):
             joint, k = entry(text(name, f"{what}: a name", StateError))
@@ -198,8 +203,9 @@ class Layout:
         return {joint: [numbers[k] for k in sorted(numbers)] for joint, numbers in found.items()}
 
     def parameters(self, values=None) -> np.ndarray:
-        """Values of the parameters that are inputs (in the order of `p_names`), from numbers or a dict by path; the
-        mechanism's own where nothing is given."""
+        """Values of the parameters kept as inputs, in the order of `p_names`, from numbers or a dict by path; the
+        mechanism's own values by default.
+        """
         if values is None or isinstance(values, Mapping):
             slices = {path: slice(k, k + 1) for k, path in enumerate(self.p_names)}
             found = by_name(values or {}, slices, self.p, "p")
@@ -213,12 +219,12 @@ class Layout:
         return given
 
     def efforts(self, values: Mapping) -> np.ndarray:
-        """Efforts of the actuated freedoms (nu) by joint name; joints left out get none."""
+        """Efforts of the actuated freedoms (nu) by joint name; zero for joints left out."""
         if not isinstance(values, Mapping):
             raise StateError(f"efforts: values is {short(values)}; give a dict by joint name")
         known = {name: value for name, value in values.items() if name not in self.cut}
         full = by_name(known, self.slices("v"), np.zeros(self.nv), "tau")
-        idle = [name for name in values if name in self.cut]  # no joint with an actuator is cut
+        idle = [name for name in values if name in self.cut]  # a joint with an actuator is never cut
         idle += [n for k, n in enumerate(self.v_names) if full[k] and k not in set(self.driven.tolist())]
         if idle:
             raise StateError(f"tau: {', '.join(idle)} is not actuated; declare the joint with actuated=True")
@@ -228,7 +234,7 @@ class Layout:
         """Efforts along all freedoms, from those of the actuated ones."""
         if tau is None:
             return np.zeros(self.nv)
-        if type(tau) is np.ndarray and tau.dtype is DOUBLE and tau.shape == (self.nu,):  # the common case, kept short
+        if type(tau) is np.ndarray and tau.dtype is DOUBLE and tau.shape == (self.nu,):  # the common case, kept fast
             full = np.zeros(self.nv)
             full[self.driven] = tau
             return full

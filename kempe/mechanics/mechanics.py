@@ -1,4 +1,4 @@
-"""Mechanics: kinematics, closures, inertia and energy of a mechanism, by functions that no formulation enters."""
+"""Mechanics: kinematics, closures, inertia and energy of a mechanism, independent of the formulation."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Mechanics(Layout):
-    """A mechanism as far as it can be computed before a formulation is chosen.
+    """A mechanism with all functions that need no formulation.
 
     All functions take one state or, with a leading axis, many.
     """
 
     def __init__(self, equations: Equations, source: "Mechanism"):
-        """`source` is the mechanism as the user holds it; the equations are of a copy of it."""
+        """`source` is the mechanism the user holds; the equations are those of a copy."""
         super().__init__(equations.topology, equations.parameters)
         self.equations = equations
         self.code = Kernels(equations)
@@ -39,11 +39,11 @@ class Mechanics(Layout):
         self._marker_kernels: WeakKeyDictionary[Marker, dict[str, Kernel]] = WeakKeyDictionary()
         self._bodies = {body.name: body for body in (self.mechanism.ground, *self.mechanism.bodies)}
         self._kernels: dict[str, Kernel] = {}
-        self.closers: dict = {}  # compiled closing (`loops.closing`), by the names that are given
+        self.closers: dict = {}  # compiled closing (`loops.closing`), by the names of the given joints
 
     @cached_property
     def exact(self) -> Self:
-        """The same tree with its loops closed by equations, where springs hold them; else itself."""
+        """The same tree with its loops closed by equations if springs hold them; otherwise the model itself."""
         held, sprung = self.topology.held, self.topology.sprung
         if not (held or sprung):
             return self
@@ -52,7 +52,7 @@ class Mechanics(Layout):
         return type(self)(Equations(closed, known, Partition()), self._source)
 
     def exact_p(self, p) -> np.ndarray | None:
-        """Of parameters, those that `exact` takes too."""
+        """The parameters that `exact` takes too, picked from p."""
         if p is None or self.exact is self:
             return p
         return np.asarray(p, dtype=float)[..., [self.p_names.index(path) for path in self.exact.p_names]]
@@ -68,11 +68,11 @@ class Mechanics(Layout):
             return self._kernels.setdefault(name, self.code_of(name).kernel(name))
 
     def code_of(self, name: str) -> Kernels:
-        """Where a function is compiled."""
+        """The object that compiles a function."""
         return self.code
 
     def call(self, kernel: str | Kernel, *arguments, p=None) -> Any:
-        """Runs a kernel, or the function of that name, with the parameters at the end if there are any."""
+        """Runs a kernel, or the function of that name; appends the parameters, if there are any."""
         if isinstance(kernel, str):
             kernel = self._kernels.get(kernel) or self.kernel(kernel)
         elif not isinstance(kernel, Kernel):
@@ -84,8 +84,9 @@ class Mechanics(Layout):
         return kernel(*arguments)
 
     def _asked(self, name: str, p, kernel=None, **given) -> Any:
-        """A function that a user calls: as `call`, of that name or a kernel, but arguments that are not finite numbers
-        are refused."""
+        """A function called by the user: like `call`, of that name or with a given kernel, but refuses arguments that
+        are not finite numbers.
+        """
         numbers = real(name, **given)
         try:
             fine = p is None and all(map(all_finite, numbers))
@@ -97,8 +98,9 @@ class Mechanics(Layout):
         return self.call(name if kernel is None else kernel, *numbers, p=p)
 
     def _looked_at(self, where: str, p=None, **given) -> list[Any]:
-        """Arguments of a function that a user calls, as arrays; what is no finite number, or does not fit, is refused
-        beforehand."""
+        """Arguments of a function called by the user, as arrays; refuses those that are not finite or have the wrong
+        shape.
+        """
         look(self, where, **given, p=p)
         found = real(where, **given)
         fit(self, where, dict(zip(given, found, strict=True)))
@@ -107,7 +109,7 @@ class Mechanics(Layout):
     # ---- markers ---------------------------------------------------------------------------------------
 
     def marker_kernel(self, name: str, marker: Marker | Body | str) -> Kernel:
-        """Kinematics of a marker (pose, twist, jacobian, place, ..) as native code."""
+        """Kinematics of a marker (pose, twist, jacobian, place, ...) as native code."""
         marker, name = self._marker(marker), text(name, "marker_kernel: name", StateError)
         kernels = self._marker_kernels.setdefault(marker, {})
         if name not in kernels:
@@ -130,7 +132,7 @@ class Mechanics(Layout):
         return marker
 
     def marker(self, marker: Marker | Body | str) -> Marker:
-        """A marker, a body's origin, or what has that name, on this model's own copy of the body."""
+        """A marker, or a body's origin, given as an object or by name, on this model's own copy of the body."""
         return self._own(self._marker(marker))
 
     def _own(self, marker: Marker) -> Marker:
@@ -144,20 +146,21 @@ class Mechanics(Layout):
         return replace(marker, body=self._bodies[marker.body.name])
 
     def pose(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation (columns are the marker's axes in world axes) and position."""
+        """Rotation (its columns are the marker's axes in world axes) and position."""
         return self._asked("pose", p, self.marker_kernel("pose", marker), q=q)
 
     def place(self, marker: Marker | Body | str, q, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """x, y, z, roll, pitch, yaw of a marker (6): it is turned about its own z by yaw, then y by pitch, then x by
-        roll; and the matrix (6, nv) by which they change with v."""
+        """x, y, z, roll, pitch, yaw of a marker (6): turned about its own z by yaw, then y by pitch, then x by roll;
+        and the matrix (6, nv) that gives their rates from v.
+        """
         return self._asked("place", p, self.marker_kernel("place", marker), q=q)
 
     def place_bias(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
-        """Second derivatives of a marker's place (6) where vdot is zero."""
+        """Second derivatives of a marker's place (6) at zero vdot."""
         return self._asked("place_bias", p, self.marker_kernel("place_bias", marker), q=q, v=v)
 
     def body_poses(self, q, p=None) -> np.ndarray:
-        """Of all bodies in the order they were written down: rotation, row by row, and position (bodies, 12)."""
+        """Rotation, row by row, and position (bodies, 12) of all bodies in the order of the description."""
         return self._asked("body_poses", p, q=q)
 
     def twist(self, marker: Marker | Body | str, q, v, p=None) -> np.ndarray:
@@ -180,54 +183,57 @@ class Mechanics(Layout):
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether what there is to know of loops is worked out loop by loop: there are many."""
+        """Whether loop functions are computed loop by loop: the mechanism has many loops."""
         return loop_blocks.repeats(self.equations)
 
     def residual(self, q, p=None) -> np.ndarray:
-        """phi(q): how far loops are from closed, 6 minus its freedoms for each joint that closes one; lengths are
-        divided by the mechanism's size."""
+        """phi(q), the loop residual: how far loops are open, 6 minus the joint's freedoms for each joint that closes
+        one; lengths are divided by the mechanism's size.
+        """
         return self._asked("residual", p, q=q)
 
     def closure(self, q, p=None) -> tuple[np.ndarray, ...]:
         """phi(q), its Jacobian J on v, and for each loop a number that is positive unless it is closed the wrong way,
-        by an axis turned around or half a turn."""
+        with an axis reversed or a body turned by half a turn.
+        """
         if self.loops_repeat:
             phi, entries, upright = self.call("closure_entries", q, p=p)
             return phi, self._spread_out(entries), upright
         return self.call("closure", q, p=p)
 
     def loop_rows(self, q, p=None) -> np.ndarray:
-        """J as the equations of motion have it: rows are wrenches in world axes; they span those of J at closed states,
-        where both are true."""
+        """J as the equations of motion use it: rows are wrenches in world axes. At closed states they span the same
+        space as the rows of J.
+        """
         if self.loops_repeat:
             return self._spread_out(self.row_entries(q, p=p))
         return self.call("loop_rows", q, p=p)
 
     def closure_entries(self, q, p=None) -> tuple[np.ndarray, ...]:
-        """As `closure`, but of J only the entries that can differ from zero, which are at `loop_places`."""
+        """As `closure`, but with only the structurally nonzero entries of J, which are at `loop_places`."""
         if self.loops_repeat:
             return self.call("closure_entries", q, p=p)
         phi, jacobian, upright = self.closure(q, p=p)
         return phi, jacobian[(..., *self.loop_places)], upright
 
     def row_entries(self, q, p=None) -> np.ndarray:
-        """Of `loop_rows`, the entries that can differ from zero."""
+        """The structurally nonzero entries of `loop_rows`."""
         if self.loops_repeat:
             return self.call("row_entries", q, p=p)
         return self.loop_rows(q, p=p)[(..., *self.loop_places)]
 
     @cached_property
     def loop_places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns of the entries of J that can differ from zero."""
+        """Rows and columns of the structurally nonzero entries of J."""
         return loop_blocks.places(self.topology)
 
     @cached_property
     def loops_repeat(self) -> bool:
-        """Whether the tree is so long that loops are repeated blocks, and J is known by its entries."""
+        """Whether the tree is so long that loops are compiled as repeated blocks and J is given by its entries."""
         return loop_blocks.repeats(self.equations)
 
     def _spread_out(self, entries: np.ndarray) -> np.ndarray:
-        """J with its zeros."""
+        """J as a full matrix, from its entries."""
         full = np.zeros((*entries.shape[:-1], self.equations.sizes["lam"], self.nv))
         full[(..., *self.loop_places)] = entries
         return full
@@ -237,19 +243,19 @@ class Mechanics(Layout):
         return self._asked("loop_slip", p, q=q, v=v)
 
     def loop_bias(self, q, v, p=None) -> np.ndarray:
-        """gamma = -(dJ/dt) v: accelerations keep loops closed where J vdot = gamma."""
+        """gamma = -(dJ/dt) v: loops stay closed if J vdot = gamma."""
         return self._asked("loop_bias", p, q=q, v=v)
 
     def loop_coordinates(self, q, p=None) -> np.ndarray:
-        """Coordinates of the joints that close loops, one joint after the other; angles within half a turn."""
+        """Coordinates of the joints that close loops, joint by joint; angles within half a turn."""
         return self._asked("loop_coordinates", p, q=q)
 
     def loop_velocities(self, q, v, p=None) -> np.ndarray:
-        """Velocities of the joints that close loops, one joint after the other."""
+        """Velocities of the joints that close loops, joint by joint."""
         return self._asked("loop_velocities", p, q=q, v=v)
 
     def loop_velocity_bias(self, q, v, p=None) -> np.ndarray:
-        """Accelerations of the joints that close loops, where those of the tree are zero."""
+        """Accelerations of the joints that close loops when those of the tree are zero."""
         return self._asked("loop_velocity_bias", p, q=q, v=v)
 
     def loop_matrix(self, q, p=None) -> np.ndarray:
@@ -259,12 +265,13 @@ class Mechanics(Layout):
     # ---- inertia, forces and energy --------------------------------------------------------------------
 
     def mass_matrix(self, q, p=None) -> np.ndarray:
-        """The generalized inertia matrix (nv, nv), of the tree."""
+        """The generalized inertia matrix (nv, nv) of the tree."""
         return self._asked("mass_matrix", p, q=q)
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
-        """The effort along every freedom (nv), actuated or not, that gives accelerations a (nv, or a dict by name); of
-        the tree, where there are loops, with nothing at the joints that close them."""
+        """The effort along every freedom (nv), actuated or not, that produces accelerations a (nv, or a dict by name).
+        With loops, these are efforts of the tree, and the joints that close loops exert none.
+        """
         if isinstance(a, Mapping):
             a = by_name(a, self.slices("v"), np.zeros(self.nv), "accelerations")
         return self._asked("generalized_forces", p, q=q, v=v, a=a)
@@ -278,19 +285,19 @@ class Mechanics(Layout):
         return self._asked("energy", p, q=q, v=v)
 
     def energy_rate(self, q, v, a, p=None) -> np.ndarray:
-        """How fast kinetic and potential energy together grow."""
+        """The rate of kinetic plus potential energy."""
         return self._asked("energy_rate", p, q=q, v=v, a=a)
 
     def passive_power(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Power of dampers (never positive), and of wrenches."""
+        """Power of dampers (never positive), and of external wrenches."""
         return self._asked("passive_power", p, q=q, v=v)
 
     def momentum(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """Angular momentum about the world's origin, and linear momentum."""
+        """Angular momentum about the world origin, and linear momentum."""
         return self._asked("momentum", p, q=q, v=v)
 
     def center_of_mass(self, q, p=None) -> np.ndarray:
-        """Of all bodies together."""
+        """The centre of mass of all bodies together."""
         return self._asked("center_of_mass", p, q=q)
 
     def rates(self, q, v, p=None) -> np.ndarray:
@@ -302,5 +309,7 @@ class Mechanics(Layout):
         return self._asked("motion_rates", p, q=q, v=v, a=a)
 
     def generalized_forces_derivatives(self, q, v, a, p=None) -> tuple[np.ndarray, ...]:
-        """Of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to parameters if any."""
+        """Derivatives of `generalized_forces` with respect to a step of q on its manifold, to v, to a, and to the
+        parameters if there are any.
+        """
         return self._asked("generalized_forces_derivatives", p, q=q, v=v, a=a)

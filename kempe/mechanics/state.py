@@ -21,10 +21,10 @@ PLACE = ("x", "y", "z", "roll", "pitch", "yaw")
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """q and v; `state["A"]` is joint A's coordinate, or its coordinates if it has several; `state["platform.x"]` is a
-    place of a body or marker: x, y, z, roll, pitch or yaw.
+    """q and v. `state["A"]` is the coordinate of joint A, or its coordinates if it has several.
+    `state["platform.x"]` is part of the place of a body or marker: x, y, z, roll, pitch or yaw.
 
-    q and v may have a leading axis, for many states at once; so has then what they are asked for.
+    q and v may have a leading axis for many states; the values looked up then have it too.
     """
 
     model: "Layout"
@@ -41,7 +41,7 @@ class State:
         return _entries(self.q, self._slice("q", name))
 
     def rate(self, name: str):
-        """The velocity of a joint, or its velocities."""
+        """The velocity of a joint, or its velocities if it has several."""
         name = text(name, "rate: name", StateError)
         if name in self.model.cut:
             return _entries(self.model.loop_velocities(self.q, self.v), self.model.cut[name][1])  # type: ignore[attr-defined]
@@ -57,13 +57,15 @@ class State:
 
     @checked(StateError)
     def picture(self, path: str | Path, **options) -> Path:
-        """Draws the state as PNG, SVG or PDF, by the path's ending; options as of `kempe.view.picture.picture`."""
+        """Draws the state as PNG, SVG or PDF, depending on the suffix of the path; options as of
+        `kempe.view.picture.picture`.
+        """
         from kempe.view.picture import picture
 
         return picture(self, path, **options)
 
     def _repr_html_(self) -> str:
-        """A row per joint: coordinates and rates."""
+        """One row per joint: coordinates and rates."""
         names = (*(t.joint.name for t in self.model.topology.tree), *self.model.cut)
         rows = [
             f"<tr><td>{escape(name)}</td><td>{_numbers(self[name])}</td><td>{_numbers(self.rate(name))}</td></tr>"
@@ -80,14 +82,15 @@ class State:
 
 
 def entry(name: str) -> tuple[str, int | None]:
-    """A name taken apart: "J[1]" is entry 1 of joint J, any other name is whole."""
+    """Splits a name: "J[1]" is entry 1 of joint J; any other name stays whole."""
     found = re.fullmatch(r"(.+)\[(\d+)\]", text(name, "a coordinate's name", StateError))
     return (found[1], int(found[2])) if found else (name, None)
 
 
 def placed(model: "Layout", name: str) -> tuple[str, int] | None:
-    """The marker, or body, and which number of its place a name such as "platform.x" or "link.tip.yaw" stands for; None
-    where it is no such name, or that of a coordinate."""
+    """The marker or body that a name such as "platform.x" or "link.tip.yaw" refers to, and the index into its place;
+    None if the name has no such form, or is that of a coordinate.
+    """
     owner, _, part = name.rpartition(".")
     bodies = {body.name: body for body in model.mechanism.bodies}
     body, _, label = owner.partition(".")
@@ -97,7 +100,7 @@ def placed(model: "Layout", name: str) -> tuple[str, int] | None:
 
 
 def _entries(values: np.ndarray, at: slice):
-    """A number where there is one, else a copy of the entries."""
+    """A number if there is one entry, otherwise a copy of the entries."""
     part = values[..., at].copy()
     single = part[..., 0] if at.stop - at.start == 1 else part
     return float(single) if single.ndim == 0 else single
@@ -109,7 +112,7 @@ def _numbers(values) -> str:
 
 
 def by_name(values: Mapping, slices: Mapping[str, slice], start: np.ndarray, what: str) -> np.ndarray:
-    """A vector with the named joints' entries put in."""
+    """The start vector with the entries of the named joints filled in."""
     if not isinstance(values, Mapping):
         raise StateError(f"{what}: give a dict by joint name, not {type(values).__name__}")
     out = np.array(start, dtype=float)

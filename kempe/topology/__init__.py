@@ -1,1 +1,1 @@
-"""What Kempe understands of a mechanism: its graph, the spanning tree, the joints that close loops."""
+"""Topology: the graph of a mechanism, its spanning tree, and the joints that close its loops."""

@@ -1,4 +1,4 @@
-"""Joints that are alike: those that stand at the same place in loops made of the same kinds of joints."""
+"""Alike: joints in the same position of loops that are made of the same kinds of joints."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 
 def alike(topology: "Topology") -> list[int]:
-    """For every joint of the tree, the first joint of the tree that is like it; itself, where none before it is.
+    """For every joint of the tree, the first joint of the tree that is like it; the joint itself if there is no earlier
+    one.
 
-    A joint of two loops joins what is like it in either: of a row of four-bars, all uprights' hinges are alike.
+    A joint of two loops is like its counterparts in either loop: in a row of four-bars, the hinges of all uprights are
+    alike.
     """
     number = {t.joint.name: k for k, t in enumerate(topology.tree)}
     kinds = {t.joint.name: t.joint.type for t in topology.tree}
@@ -30,7 +32,7 @@ def alike(topology: "Topology") -> list[int]:
 
 
 def groups(topology: "Topology") -> np.ndarray:
-    """For every velocity of the tree the number of its group: those of joints that are alike, freedom by freedom."""
+    """For every velocity of the tree the number of its group: the velocities of alike joints, freedom by freedom."""
     found = np.arange(topology.nv)
     for t, first in zip(topology.tree, alike(topology), strict=True):
         found[t.v] = found[topology.tree[first].v]

@@ -1,16 +1,16 @@
-"""Clusters: joints of the tree that loops tie together, and the tree of what is left.
+"""Clusters: joints of the tree that loops tie together, and the tree that the clusters form.
 
-Problem. Where a loop is closed, its joints do not move one by one. A recursion from body to body that shall never see a
-multiplier must take all of them at once, and only them.
+Problem. The joints of a closed loop do not move one by one. A recursion from body to body without multipliers must
+treat all of them at once, and no others.
 
-Must. Joints on one loop, or between joints that are coupled, are in one cluster, and so are those of loops that share a
-joint, and of loops that share one with these. A joint on no loop is a cluster of its own. Every cluster hangs on one
-link, of another cluster or the ground.
+Must. The joints of one loop, or between coupled joints, are in one cluster; loops that share a joint are in the same
+cluster, and this is transitive. A joint on no loop is a cluster of its own. Every cluster hangs on one link, of another
+cluster or the ground.
 
-Discussion. The last holds by itself. A loop's joints hang on each other, and at last on the link where its two sides
-meet, which is not moved by them. Two loops that share a joint meet at two links above it, one of which is above the
-other, or the same; the lower one lies between the joint and the upper one, so it is on the upper one's loop. However
-many loops there are, all but one of the links they meet at belong to the cluster.
+Discussion. The last condition always holds. The joints of a loop are carried by each other, and ultimately by the link
+where the two sides of the loop meet, which they do not move. Two loops that share a joint have two such meeting links
+above it, one of which is above the other or the same; the lower one lies between the joint and the upper one, so it is
+on the loop of the upper one. So of all meeting links of the loops in a cluster, all but one belong to the cluster.
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Joints that move together, by their numbers, parents first; root: the link they hang on, -1 the ground.
+    """Joints that move together, by number, parents first; root: the link they hang on, -1 for the ground.
 
-    closed: whether loops tie them together; else it is one joint.
+    closed: whether loops tie them together; otherwise the cluster is a single joint.
     """
 
     joints: tuple[int, ...]
@@ -35,7 +35,7 @@ class Cluster:
 
 
 def clusters(topology: "Topology") -> tuple[Cluster, ...]:
-    """Of a tree with its loops, each after the one it hangs on."""
+    """The clusters of a tree with its loops, each after the one it hangs on."""
     tied = nx.utils.UnionFind(range(len(topology.tree)))
     closed: set[int] = set()
     on_loops = [_around(topology, loop) for loop in topology.loops]
@@ -52,6 +52,6 @@ def _around(topology: "Topology", loop: "LoopJoint") -> set[int]:
 
 
 def _between(topology: "Topology", each: "TreeCoupling") -> set[int]:
-    """Joints that are coupled, and those that lie between them: a cluster hangs on one link."""
+    """Coupled joints and those between them: a cluster hangs on one link."""
     above = (set(topology.chain(topology.parents[k])) for k in each.joints)
     return {k for joint in each.joints for k in topology.chain(joint)} - set.intersection(*above)

@@ -1,16 +1,16 @@
-"""Cuts: which joints may be cut at all, and which to cut for subsystems that are small, or solved one by one.
+"""Cuts: which joints can be cut, and which to cut for small subsystems, or for subsystems solved one by one.
 
-Problem. Where loops are cut decides what hangs together: which blocks there are, how large, and how many subsystems
-inverse dynamics has to solve at once.
+Problem. The cuts decide how the tree falls apart: which blocks there are, how large they are, and how many subsystems
+inverse dynamics has to solve together.
 
-Must. No more closure equations than the tree of least cost has: a joint is exchanged for one of as many freedoms, on
-its own loop, that may be cut. Joints that can be switched off stay cut. What acts along a coordinate must not be cut,
-whether it is a number that is not zero or a parameter that is an input, which may become anything.
+Must. No more closure equations than the tree of least cost has: a cut joint is exchanged for one on its own loop with
+as many freedoms that may be cut. Joints that can be switched off stay cut. A joint whose coordinate carries a nonzero
+parameter, or one kept as an input (which may take any value), must not be cut.
 
-Discussion. Exchanges are made one at a time, the best of all first, as long as they lead on. For small blocks what
-counts is `Subsystems.work`. For subsystems that are solved one by one it is the cubes of what is solved together; and
-since it may take two exchanges to make one determinate, what lacks fewer equations leads on already. The best of all
-that was met is given; where nothing was gained that is the start.
+Discussion. Exchanges are made one at a time, the best one first, as long as the measure improves. For small blocks the
+measure is `Subsystems.work`. For subsystems solved one by one it is the sum of cubes of the sizes solved together; two
+exchanges may be needed to make a subsystem determinate, so the search is also led by how many equations a subsystem
+lacks. The result is the best choice met, which is the start if nothing improved.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
 Measure = Callable[["Topology"], tuple[float, ...]]
-ACTING = ("damping", "stiffness", "armature")  # what acts along a freedom unless it is zero; a rest needs a stiffness
+ACTING = ("damping", "stiffness", "armature")  # act along a freedom unless zero; a rest needs a stiffness
 
 
 def stays(joint: "Joint", inputs: Collection[str] = ()) -> str | None:
-    """Why a joint must stay in the tree, or None; `inputs` are the paths of parameters that are kept as inputs."""
+    """Why a joint must stay in the tree, or None; `inputs` are the paths of parameters kept as inputs."""
     coupled = joint.a.body.mechanism.couplings
     kept = [path for quantity in ACTING for path in joint.paths(quantity) if path in inputs]
     reasons = (
@@ -44,17 +44,17 @@ def stays(joint: "Joint", inputs: Collection[str] = ()) -> str | None:
 
 
 def work(topology: "Topology") -> tuple[float, ...]:
-    """What blocks cost."""
+    """The cost of the blocks."""
     return (topology.subsystems.work,)
 
 
 def together(topology: "Topology") -> tuple[float, ...]:
-    """What is solved together, by cubes; among equals, what blocks cost."""
+    """The sizes solved together, cubed and summed; among equals, the cost of the blocks."""
     return sum(step.equations**3 for step in topology.subsystems.steps), topology.subsystems.work
 
 
 def nearly(topology: "Topology") -> tuple[float, ...]:
-    """The same, with the equations between that the subsystem lacks which comes nearest to being determinate."""
+    """The same, but the cost comes after how many equations the subsystem closest to determinate lacks."""
     parts = topology.subsystems
     lacking = (parts.unknowns(part.number) - len(part.velocities) for part in parts)
     cubes, cost = together(topology)
@@ -64,7 +64,7 @@ def nearly(topology: "Topology") -> tuple[float, ...]:
 def improved(
     start: "Topology", gain: Measure, lead: Measure, cut: Callable[[tuple[str, ...]], "Topology"]
 ) -> tuple[str, ...]:
-    """The joints to cut, from those that `start` cuts on; `cut` gives the topology for others."""
+    """The joints to cut, starting from the cuts of `start`; `cut` returns the topology for other cuts."""
     best = here = start
     while True:
         ahead = min((cut(names) for names in _exchanged(here)), key=lead, default=here)
@@ -75,13 +75,13 @@ def improved(
 
 
 def _closing(topology: "Topology") -> tuple[str, ...]:
-    """Joints that are cut, without the welds of bodies that are."""
+    """Joints that are cut, without the welds of bodies cut in two."""
     known = {joint.name for joint in topology.mechanism.joints}
     return tuple(loop.joint.name for loop in topology.loops if loop.joint.name in known)
 
 
 def _exchanged(topology: "Topology") -> Iterator[tuple[str, ...]]:
-    """All that one exchange leads to."""
+    """All choices that one exchange leads to."""
     joints, closing = {joint.name: joint for joint in topology.mechanism.joints}, _closing(topology)
     for loop in topology.loops:
         if loop.joint.switchable:

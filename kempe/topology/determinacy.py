@@ -1,14 +1,15 @@
-"""Determinacy: in which order subsystems can be solved for efforts and multipliers (paper 2, section 2.2).
+"""Determinacy: the order in which subsystems can be solved for efforts and multipliers (paper 2, section 2.2).
 
-Problem. Every subsystem has an equation for each of its velocities. Unknowns are its drives, and the multipliers of the
-loops that pass through it, which other subsystems feel too. One with no more unknowns than equations is determinate;
-once it is solved, others may become so. Where none is, several have to be solved together: which ones, and how few?
+Problem. Every subsystem has one equation for each of its velocities. Its unknowns are its drives and the multipliers
+of the loops that pass through it, which act on other subsystems too. A subsystem with no more unknowns than equations
+is determinate; once it is solved, others may become determinate. If none is, several have to be solved together: which
+ones, and how few?
 
-Discussion. Match each unknown with an equation it appears in. Whoever has an unknown that another's equations are
-matched with waits for that one; those that wait for each other in a circle are solved together. These are the smallest
-groups there are, the diagonal blocks of a block triangular matrix (A. Dulmage and N. Mendelsohn, Coverings of bipartite
-graphs, Canadian Journal of Mathematics 10 (1958) 517-534). Equations, or unknowns, that find no match make all that
-could take their place wait together.
+Discussion. Match each unknown with an equation it appears in. A subsystem with an unknown that is matched with another
+subsystem's equation waits for that subsystem; those that wait for each other in a cycle are solved together. These are
+the smallest possible groups, the diagonal blocks of a block triangular matrix (A. Dulmage and N. Mendelsohn, Coverings
+of bipartite graphs, Canadian Journal of Mathematics 10 (1958) 517-534). Unmatched equations or unknowns make
+everything that could be matched in their place wait together.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ import networkx as nx
 
 @dataclass(frozen=True)
 class Step:
-    """Subsystems that are solved together, and the loops whose multipliers they give; both numbered from 0.
+    """Subsystems that are solved together, and the loops whose multipliers they determine; both numbered from 0.
 
-    determinate: whether that gives all their unknowns; more unknowns than equations never are.
+    determinate: whether this gives all their unknowns; false if there are more unknowns than equations.
     """
 
     subsystems: tuple[int, ...]
@@ -34,8 +35,9 @@ class Step:
 def steps(
     equations: Sequence[int], drives: Sequence[int], multipliers: Sequence[int], through: Sequence[Sequence[int]]
 ) -> tuple[Step, ...]:
-    """In order. equations, drives: how many each subsystem has; multipliers: how many each loop has; through: the
-    subsystems each loop passes through."""
+    """The steps in order. equations, drives: the number for each subsystem; multipliers: the number for each loop;
+    through: the subsystems that each loop passes through.
+    """
     owners = {("drive", j, k): [j] for j, count in enumerate(drives) for k in range(count)}
     owners |= {("loop", i, k): list(through[i]) for i, count in enumerate(multipliers) for k in range(count)}
     matched = _matched(equations, owners)
@@ -47,7 +49,7 @@ def steps(
     for k in matched.values():
         used[k] += 1
     for j, count in enumerate(equations):
-        if used[j] < count:  # equations to spare, for all that it waits for
+        if used[j] < count:  # spare equations, shared by all it waits for
             waits.add_edges_from((k, j) for k in nx.descendants(before, j))
     for unknown in owners.keys() - matched.keys():
         for j in owners[unknown]:
@@ -57,7 +59,7 @@ def steps(
     groups = nx.condensation(waits)
     members: dict[int, set[int]] = {group: groups.nodes[group]["members"] for group in groups}
     order = nx.lexicographical_topological_sort(groups, key=lambda group: -min(members[group]))
-    for group in reversed(list(order)):  # whom others wait for first
+    for group in reversed(list(order)):  # those that others wait for come first
         together = tuple(sorted(members[group]))
         new = [i for i, passed in enumerate(through) if i not in known and set(passed) & set(together)]
         known |= set(new)
@@ -68,7 +70,7 @@ def steps(
 
 
 def _matched(equations: Sequence[int], owners: dict) -> dict:
-    """For as many unknowns as possible the subsystem whose equation gives it."""
+    """For as many unknowns as possible, the subsystem whose equation is matched with it."""
     graph = nx.Graph()
     graph.add_nodes_from(owners)
     for unknown, parts in owners.items():

@@ -1,14 +1,14 @@
-"""Legs: a mechanism seen as a platform that serial legs carry, each with one actuated freedom; or why it is none.
+"""Legs: a mechanism as a platform on serial legs with one actuated freedom each; or the reason why it is not one.
 
-Problem. Paper 1 walks each leg from the ground to the platform, wherever the tree was cut and whichever way its joints
-were written.
+Problem. Paper 1 walks each leg from the ground to the platform, wherever the tree was cut and whatever the order of a
+joint's markers.
 
 Must. Every body lies on one leg or is the platform; welded bodies count as one. A single loop with one actuated freedom
-is a leg that ends on the ground; with two, the body in its middle is the platform. Everything else is refused in words
-that name the joints, and the formulation that takes it.
+is a leg that ends on the ground; with two, the body in its middle is the platform. Everything else is refused with a
+message that names the joints and the formulation to use instead.
 
-Discussion. Of the legs, one is whole in the tree, the one that holds the platform there; every other is closed by one
-joint. What lies before that joint hangs on the ground (`near`), what lies behind it hangs on the platform (`far`).
+Discussion. One leg is whole in the tree and carries the platform; each of the others is closed by one joint. The part
+before that joint hangs on the ground (`near`), the part behind it on the platform (`far`).
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ INSTEAD = "give formulation='partition', which takes any loops"
 class Leg:
     """A serial chain from the ground to the platform.
 
-    joints: names, in this order. near, far: numbers of the tree's joints before and behind the one that closes the leg,
-    both from the ground on. closing: number of that one among the loops' joints; None where the leg is whole in the
-    tree. to_platform: whether its b is on the platform's side. driven: the actuated velocity.
+    joints: names in order from the ground. near, far: numbers of the tree's joints before and behind the closing joint,
+    both starting from the ground. closing: number of the closing joint among those of the loops; None if the leg is
+    whole in the tree. to_platform: whether its marker b is on the platform's side. driven: the actuated velocity.
     """
 
     joints: tuple[str, ...]
@@ -44,20 +44,22 @@ class Leg:
 
     @property
     def name(self) -> str:
-        """Its joints in a row."""
+        """The names of its joints, in order."""
         return " - ".join(self.joints)
 
 
 @dataclass(frozen=True)
 class Legs:
-    """All legs, in the order of their actuated velocities; platform: its joint's number in the tree, -1: the ground."""
+    """All legs, in the order of their actuated velocities; platform: number of its joint in the tree, -1 for the
+    ground.
+    """
 
     platform: int
     legs: tuple[Leg, ...]
 
 
 def legs(topology: "Topology") -> Legs:
-    """The legs of a mechanism; raises where it is built otherwise."""
+    """The legs of a mechanism; raises if it is not a platform on legs."""
     if topology.couplings:
         named = ", ".join(each.coupling.name for each in topology.couplings)
         raise MechanismError(
@@ -100,7 +102,7 @@ def _leg(topology: "Topology", near: tuple[int, ...], far: tuple[int, ...], clos
 
 
 def _platform(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
-    """The group of bodies that all legs end on; raises where there is no such thing."""
+    """The group of bodies on which all legs end; raises if there is none."""
     name = topology.mechanism.name
     moving = [node for node in graph if node != ground]
     ends = [node for node in moving if graph.degree(node) == 1]
@@ -136,7 +138,7 @@ def _platform(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
 
 
 def _middle(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
-    """Of a single loop: the ground with one actuated freedom, with two the body in the middle."""
+    """For a single loop: the ground with one actuated freedom, the body in the middle with two."""
     joints = _around(graph, ground)
     driven = [sum(joint.actuated) for joint, _ in joints]
     if sum(driven) == 1:
@@ -153,7 +155,7 @@ def _middle(topology: "Topology", graph: nx.MultiGraph, ground: int) -> int:
 
 
 def _around(graph: nx.MultiGraph, ground: int) -> list[tuple["Joint", int]]:
-    """The joints of a single loop in a row, each with the group it leads to."""
+    """The joints of a single loop in order, each with the group it leads to."""
     found: list[tuple[Joint, int]] = []
     at, seen = ground, set()
     while at != ground or not found:
@@ -165,10 +167,10 @@ def _around(graph: nx.MultiGraph, ground: int) -> list[tuple["Joint", int]]:
 
 
 def _rigid(topology: "Topology") -> tuple[nx.MultiGraph, dict]:
-    """Groups of bodies that are welded together, joined by the joints that move; and the group of every body."""
+    """The graph of groups of welded bodies, connected by the moving joints; and the group of every body."""
     pairs = [(t.parent, t.child, t.joint) for t in topology.tree]
     pairs += [(loop.joint.a.body, loop.joint.b.body, loop.joint) for loop in topology.loops]
-    written = topology.mechanism.ground, *topology.mechanism.bodies  # whatever the tree, the same order
+    written = topology.mechanism.ground, *topology.mechanism.bodies  # the same order for every tree
     bodies = list(dict.fromkeys([*written, *(t.child for t in topology.tree)]))
     joined = nx.utils.UnionFind(bodies)
     for a, b, joint in pairs:

@@ -1,4 +1,4 @@
-"""Paths of the numbers that a topology adds to those of its mechanism."""
+"""Paths: parameter paths of the numbers that a topology adds to those of its mechanism."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,12 @@ if TYPE_CHECKING:
 
 
 def lock_paths(at: int) -> tuple[str, str]:
-    """Of the numbers of a lock on a freedom of the tree: whether it is on, and the coordinate it holds."""
+    """Paths of a lock on a freedom of the tree: whether it is on, and the coordinate at which it holds."""
     return f"lock.{at}.on", f"lock.{at}.at"
 
 
 def spring_paths(part: "Joint | Coupling") -> tuple[str, str, str]:
-    """Of the numbers of a spring that holds a cut, or a coupling: its stiffness, its damping, and the size that turning
-    is by."""
+    """Paths of a spring that holds a cut or a coupling: its stiffness, its damping, and the size that scales
+    rotations.
+    """
     return tuple(f"{part.name}.spring.{n}" for n in ("stiffness", "damping", "size"))  # type: ignore[return-value]

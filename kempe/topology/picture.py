@@ -1,4 +1,4 @@
-"""The graph of a mechanism, drawn with bodies in rows by their distance from the ground; and the blocks that follow."""
+"""Picture: the graph of a mechanism, with bodies in rows by their distance from the ground; and the block patterns."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,18 +9,18 @@ from kempe.whole import write_figure
 if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
-LISTED = 20  # subsystems named below a picture of blocks
+LISTED = 20  # subsystems listed below a picture of blocks
 
 
 def draw(topology: "Topology", path: str | Path) -> Path:
-    """Writes a PNG, SVG or PDF; its path."""
+    """Writes a PNG, SVG or PDF; returns its path."""
     from matplotlib.figure import Figure
 
     m = topology.mechanism
     depth = {m.ground: 0}
     for t in topology.tree:
         depth[t.child] = depth[t.parent] + 1
-        if isinstance(t.joint, BeamJoint):  # a beam stands for its root
+        if isinstance(t.joint, BeamJoint):  # a beam is drawn as its root
             depth[t.child] = depth.pop(t.parent)
     rows: dict[int, list] = {}
     for body, level in depth.items():
@@ -62,14 +62,14 @@ def draw(topology: "Topology", path: str | Path) -> Path:
 
 
 def draw_blocks(topology: "Topology", path: str | Path) -> Path:
-    """Writes a PNG, SVG or PDF of the blocks of J and of the GICM, a colour for each subsystem; its path."""
+    """Writes a PNG, SVG or PDF of the blocks of J and of the GICM, one colour per subsystem; returns its path."""
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     parts = topology.subsystems
     rows, columns = max(1, len(parts.loops)), max(1, len(parts))
-    entry = max(0.25, min(0.75, 16 / (rows + columns)))  # of one block, in inches
+    entry = max(0.25, min(0.75, 16 / (rows + columns)))  # size of a block, in inches
     listed = [f"{part.number} ({part.kind}): {', '.join(part.bodies)}" for part in parts[:LISTED]]
     listed += [f"and {columns - LISTED} more"] * (columns > LISTED)
     size = entry * (columns + rows) + 4.0, entry * rows + 1.8 + 0.17 * len(listed)
@@ -77,7 +77,7 @@ def draw_blocks(topology: "Topology", path: str | Path) -> Path:
     left, right = figure.subplots(1, 2, width_ratios=(columns, rows))
 
     def block(axes: Axes, row: int, column: int, numbers: tuple[int, ...], text: str) -> None:
-        """A square in as many stripes as subsystems it is made of."""
+        """A square with one stripe for each of its subsystems."""
         for k, number in enumerate(numbers):
             place, width = (column - 0.46 + 0.92 * k / len(numbers), row - 0.46), 0.92 / len(numbers)
             axes.add_patch(Rectangle(place, width, 0.92, color=f"C{number - 1}", alpha=0.35, lw=0))

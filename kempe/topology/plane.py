@@ -1,8 +1,8 @@
-"""Whether a mechanism moves in a plane, by the directions of its joints' axes alone; whether loops turn in space.
+"""Plane: whether a mechanism moves in a plane, judged by joint axes alone; and which loops turn in space.
 
-A plane has one normal. It is the same direction on both sides of a joint, seen in the axes of its markers: hinges and
-planar joints turn about it, sliders go across it, welds keep it. So one hinge gives it for all bodies, and every joint
-must agree, and beams bend across it.
+A plane has one normal. Its direction is the same on both sides of a joint, seen in the axes of the joint's markers:
+hinges and planar joints turn about it, sliders move across it, welds preserve it. So one hinge determines it for all
+bodies; every joint must agree, and beams must bend across it.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ def in_plane(mechanism: "Mechanism") -> bool:
     for before, after in nx.bfs_edges(graph, first.a.body):
         joint: Joint = graph.edges[before, after, 0]["joint"]
         normals[after] = _other(joint, before, normals[before])
-    if len(normals) < 1 + len(mechanism.bodies):  # bodies that nothing connects with the others: they float
+    if len(normals) < 1 + len(mechanism.bodies):  # some bodies are not connected to the others: they float
         return False
     bent = ((body, along) for body in mechanism.bodies if body.beam is not None for along in body.beam.integrals.plane)
     across = all(abs(normals[body][1 + along]) < CLOSE for body, along in bent)
@@ -43,16 +43,18 @@ def in_plane(mechanism: "Mechanism") -> bool:
 
 
 def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
-    """The loops, with those marked as carried that hang on a body which can turn, and not in a plane with all others:
-    both ends of the joint that closes such a loop are carried by that body."""
-    floats = any(t.joint.type is Free for t in found.tree)  # where switched joints leave a body to itself, too
+    """The loops, with those marked as carried that hang on a body which can turn out of a common plane: both ends of
+    the joint that closes such a loop are carried by that body.
+    """
+    floats = any(t.joint.type is Free for t in found.tree)  # also where switched joints release a body
     if not found.loops or (in_plane(found.mechanism) and not floats):
         return found.loops
     kinds, out = {joint.name: joint.type for joint in found.mechanism.joints}, []
     for loop in found.loops:
         above_a, above_b = (found.chain(found.parent_of[x.body]) for x in (loop.joint.a, loop.joint.b))
         turns = sum(found.tree[k].joint.type.units.count("rad") for k in above_a if k in above_b)
-        # A ball's three equations are redundant in a plane only; in space, behind one hinge, world axes are shorter.
+        # The three equations of a spherical joint are redundant only in a plane; in space, behind one hinge, world axes
+        # need fewer operations.
         others = [kinds[name] for name in loop.around if name in kinds and name != loop.joint.name]
         spatial = loop.joint.type is Spherical and any(kind.units.count("rad") > 1 for kind in others)
         out.append(replace(loop, carried=turns > spatial))
@@ -61,11 +63,11 @@ def marked(found: "Topology") -> "tuple[LoopJoint, ...]":
 
 def _axis(joint: "Joint") -> np.ndarray:
     length = norm(joint.axes[0])
-    return joint.axes[0] / length if length > 0 else joint.axes[0]  # an axis without direction is for others to refuse
+    return joint.axes[0] / length if length > 0 else joint.axes[0]  # an axis without direction is refused elsewhere
 
 
 def _other(joint: "Joint", body: "Body", normal: np.ndarray) -> np.ndarray:
-    """A normal on one body of a joint, in the axes of the other one."""
+    """The normal seen from the other body of a joint, in the axes of that body."""
     near, far = (joint.a, joint.b) if joint.a.body is body else (joint.b, joint.a)
     return times(far.rotation, times(near.rotation.T, normal))
 

@@ -1,18 +1,17 @@
-"""Spanning: which joints of a mechanism make its tree, and which are left to close loops.
+"""Spanning: which joints of a mechanism form its tree, and which close loops.
 
-Must. One tree per mechanism, the same for every formulation. A joint that is helical, or carries armature, stiffness,
-damping, limits, an actuator or a coupling, or may be given some as inputs, stays in the tree, since what it carries
-acts on a coordinate. The order of coordinates follows the order in which joints were written down, as far as parents
-come before children.
+Must. One tree per mechanism, the same for every formulation. A joint stays in the tree if it is helical, or has
+armature, stiffness, damping, limits, an actuator or a coupling, or may be given some of these as inputs: all of them
+act on a coordinate. Coordinates follow the order in which joints were added, except that parents come before children.
 
-Where every joint of a loop must stay, a body is cut in two halves, welded together by the closure. A joint that can be
-switched off always closes a loop, so that the tree, and with it every coordinate, is the same whatever is on; a body
-that is held by such joints only floats.
+If every joint of a loop must stay, a body is cut into two halves, which the closure welds together. A joint that can be
+switched off always closes a loop, so the tree, and with it every coordinate, is the same whatever is on; a body held
+only by such joints floats.
 
-Should. Few closure rows (cut joints of many freedoms first) and short chains (cut far from the ground).
+Should. Few closure rows (cut joints with many freedoms first) and short chains (cut far from the ground).
 
-Discussion. A spanning tree of least cost has both: the cost of keeping a joint is first whether it may be cut at all,
-then its freedoms, then its distance from the ground.
+Discussion. A spanning tree of least cost achieves both: the cost of keeping a joint is first whether it may be cut at
+all, then its freedoms, then its distance from the ground.
 """
 
 import heapq
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
 def topology(
     mechanism: "Mechanism", cut: Iterable[str] = (), floating: bool = False, inputs: Iterable[str] = ()
 ) -> Topology:
-    """Chooses the tree; every body must be reachable from the ground. cut: joints that shall close loops; floating:
-    bodies that would hang on nothing without them float; inputs: paths of parameters that are kept as inputs."""
+    """Chooses the tree; every body must be reachable from the ground. cut: joints that must close loops; floating: lets
+    bodies float that nothing else would carry; inputs: paths of parameters kept as inputs.
+    """
     inputs = tuple(sorted(set(inputs)))
     switchable = {joint for joint in mechanism.joints if joint.switchable}
     for joint in (joint for joint in mechanism.joints if joint in switchable and stays(joint, inputs)):
@@ -68,7 +68,7 @@ def topology(
             "leave it out of cut=[...]"
         )
     tree = _ordered(mechanism, kept)
-    written = set(mechanism.joints)  # beams are no joints of a loop, though they bend
+    written = set(mechanism.joints)  # a beam bends, but is not a joint of a loop
     spanning = nx.Graph((t.parent, t.child, {"joint": t.joint.name if t.joint in written else None}) for t in tree)
     spanning.add_node(mechanism.ground)
     loops = []
@@ -115,7 +115,7 @@ def _wanted(mechanism: "Mechanism", cut: Iterable[str], inputs: tuple[str, ...])
 def _body_cut(
     tree: tuple[TreeJoint, ...], joint: Joint, distance: dict[Body, int]
 ) -> tuple[tuple[TreeJoint, ...], Joint]:
-    """The tree with one body of a joint cut in two: the joint carries one half, a weld holds the halves together."""
+    """The tree with one body of a joint cut in two: the joint carries one half, and a weld joins the halves."""
     ends = [marker for marker in (joint.a, joint.b) if distance[marker.body] and marker.body.beam is None]
     if not ends:
         raise TopologyError(
@@ -124,7 +124,7 @@ def _body_cut(
         )
     near = max(ends, key=lambda marker: distance[marker.body])
     body, other = near.body, joint.b.body if near is joint.a else joint.a.body
-    half = Body(body.mechanism, body.name, body.parts, body.markers)  # its parameters are those of the whole
+    half = Body(body.mechanism, body.name, body.parts, body.markers)  # its parameters are those of the whole body
     q, v = tree[-1].q.stop, tree[-1].v.stop
     sizes = len(joint.type.q_names), len(joint.type.v_names)
     shared = [replace(t, share=t.share / 2) if t.child is body else t for t in tree]
@@ -167,7 +167,7 @@ def _kept(
 
 
 def _free_joints(mechanism: "Mechanism", kept: set[Joint]) -> set[Joint]:
-    """A joint without constraints for every group of bodies that would hang on nothing: on its first body."""
+    """A joint without constraints for every group of bodies that nothing carries: on its first body."""
     graph = nx.Graph((joint.a.body, joint.b.body) for joint in kept)
     graph.add_nodes_from([mechanism.ground, *mechanism.bodies])
     found = set()
@@ -181,7 +181,7 @@ def _free_joints(mechanism: "Mechanism", kept: set[Joint]) -> set[Joint]:
 
 
 def _ordered(mechanism: "Mechanism", kept: set[Joint]) -> tuple[TreeJoint, ...]:
-    """Tree joints as they were written down, each as soon as its parent is there."""
+    """Tree joints in the order they were added, each as soon as its parent is placed."""
     number = {joint: k for k, joint in enumerate(mechanism.joints)}
     number |= {joint: len(number) + k for k, joint in enumerate(sorted(kept - set(number), key=lambda x: x.name))}
     at: dict[Body, list[Joint]] = {}

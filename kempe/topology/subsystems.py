@@ -1,17 +1,17 @@
-"""Subsystems: what the tree falls into without the ground, which loops pass through them, and the blocks that follow.
+"""Subsystems: the parts of the tree without the ground, the loops that pass through them, and the resulting blocks.
 
 Problem. Paper 2 writes J over loops and subsystems, and the generalized inertia constraint matrix (GICM) J I^-1 J^T
-over loops: most of their blocks vanish, and which ones do is a property of the graph.
+over loops: most of their blocks vanish, and which ones do depends on the graph alone.
 
-Must. Block (i, j) of J is there where a joint of subsystem j lies on loop i (eqs. 13-16). Block (i, k) of the GICM is
-the sum over subsystems that both loops pass through (eq. 25), so (i, i) names the subsystems that form loop i.
+Must. Block (i, j) of J is nonzero if a joint of subsystem j lies on loop i (eqs. 13-16). Block (i, k) of the GICM is
+the sum over the subsystems that both loops pass through (eq. 25), so (i, i) lists the subsystems that form loop i.
 
-Discussion. A joint that carries both bodies of the joint that closes a loop moves them alike: it does not lie on the
-loop, and its column of J vanishes. A loop can lie in one subsystem without touching its root.
+Discussion. A joint that carries both bodies of a closing joint moves them alike: it does not lie on the loop, and its
+column of J vanishes. A loop can lie in one subsystem without touching its root.
 
-How many equations of a loop are independent is a matter of lengths and angles too, where constraints are redundant. The
-graph gives the most there can be, and sometimes shows that this is too many: where no freedom would be left, or fewer
-than there are drives.
+If constraints are redundant, the number of independent equations of a loop depends on lengths and angles too. The graph
+gives an upper bound, and sometimes shows that the bound is too high: if it leaves no freedom, or fewer than there are
+drives.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,15 +26,15 @@ from kempe.topology.plane import in_plane
 if TYPE_CHECKING:
     from kempe.topology.tree import Topology
 
-WIDE = 12  # loops or subsystems; more are listed, not written as a matrix
+WIDE = 12  # loops or subsystems; more than these are listed instead of tabulated
 
 
 @dataclass(frozen=True)
 class Subsystem:
-    """Bodies that hang together on the tree without the ground.
+    """Bodies that stay connected in the tree without the ground.
 
-    joints: numbers of the tree's joints, parents first. velocities: their places in v. drives: names of those that are
-    actuated, one for each freedom. kind: "serial", or "tree" where a body carries several.
+    joints: numbers of the tree's joints, parents first. velocities: their indices in v. drives: names of the actuated
+    joints, one entry for each freedom. kind: "serial", or "tree" if a body carries several others.
     """
 
     number: int
@@ -47,12 +47,12 @@ class Subsystem:
 
 @dataclass(frozen=True)
 class Subsystems(Sequence[Subsystem]):
-    """All subsystems, numbered from 1 in the order of the tree, and what loops have to do with them.
+    """All subsystems, numbered from 1 in the order of the tree, and how loops pass through them.
 
-    loops: the joints that close them, then couplings, which are like loops of one equation. through: for each loop the
-    numbers of the subsystems it passes through, with joints that move. equations: how many independent ones each loop
-    has; at most, by the kind of the joint that closes it, three directions in a plane and six in space, or `by_rank`,
-    as `Model.subsystems` has them: fewer, where constraints are redundant.
+    loops: the joints that close them, then couplings, which act like loops of one equation. through: for each loop, the
+    numbers of the subsystems it passes through by joints that move. equations: the number of independent ones for each
+    loop. This is the upper bound by the kind of the closing joint (three directions in a plane, six in space) or, with
+    `by_rank` as in `Model.subsystems`, the actual number, which is less if constraints are redundant.
     """
 
     all: tuple[Subsystem, ...]
@@ -60,7 +60,7 @@ class Subsystems(Sequence[Subsystem]):
     through: tuple[tuple[int, ...], ...]
     equations: tuple[int, ...]
     by_rank: bool = False
-    couplings: int = 0  # how many of the loops, the last ones, are couplings
+    couplings: int = 0  # how many of the loops, at the end, are couplings
 
     def __getitem__(self, index):
         return self.all[index]
@@ -82,35 +82,38 @@ class Subsystems(Sequence[Subsystem]):
 
     @cached_property
     def gicm_pattern(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """The subsystems each block of the GICM is made of: loops x loops; none where it vanishes."""
+        """The subsystems in each block of the GICM: loops x loops; empty where the block vanishes."""
         count = range(len(self.loops))
         return tuple(tuple(self.shared(i, k) for k in count) for i in count)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The order in which subsystems can be solved for efforts and multipliers (section 2.2), by their number."""
+        """The order in which subsystems can be solved for efforts and multipliers (section 2.2), by number."""
         through = [[number - 1 for number in passed] for passed in self.through]
         return steps([len(s.velocities) for s in self.all], [len(s.drives) for s in self.all], self.equations, through)
 
     @property
     def freedom(self) -> int:
-        """Velocities of all subsystems less the equations of all loops."""
+        """Velocities of all subsystems minus the equations of all loops."""
         return sum(len(part.velocities) for part in self.all) - sum(self.equations)
 
     @property
     def too_many(self) -> bool:
         """Whether these equations leave no freedom, or fewer than there are drives: some equations, or drives, must be
-        redundant."""
+        redundant.
+        """
         return self.freedom < max(1, sum(len(part.drives) for part in self.all))
 
     def unknowns(self, number: int) -> int:
-        """Multipliers and drives that act on a subsystem."""
+        """The number of multipliers and drives that act on a subsystem."""
         pairs = zip(self.equations, self.through, strict=True)
         return len(self.all[number - 1].drives) + sum(count for count, passed in pairs if number in passed)
 
     @cached_property
     def work(self) -> float:
-        """Multiplications of multipliers at subsystem level (eqs. 19-25), all blocks taken as full: to compare cuts."""
+        """Multiplications for the multipliers at subsystem level (eqs. 19-25), with all blocks taken as full: to
+        compare cuts.
+        """
         sizes = {part.number: len(part.velocities) for part in self.all}
         total = sum(n**3 / 6 for n in sizes.values())  # I_j = U D U^T
         for i, (rows, passed) in enumerate(zip(self.equations, self.through, strict=True)):
@@ -121,7 +124,7 @@ class Subsystems(Sequence[Subsystem]):
         return total + self._elimination()
 
     def _elimination(self) -> float:
-        """Of the GICM block by block, the loop with the fewest equations beside it first."""
+        """Multiplications to eliminate the GICM block by block, the loop with the fewest equations beside it first."""
         beside = {i: {k for k, block in enumerate(row) if block and k != i} for i, row in enumerate(self.gicm_pattern)}
         total = 0.0
         while beside:
@@ -134,10 +137,10 @@ class Subsystems(Sequence[Subsystem]):
                 beside[k] = (beside[k] | others) - {i, k}
         return total
 
-    # ---- in words --------------------------------------------------------------------------------------
+    # ---- text ------------------------------------------------------------------------------------------
 
     def explain(self) -> str:
-        """Subsystems, the blocks of J and of the GICM, and the order for inverse dynamics; one line each."""
+        """Subsystems, the blocks of J and of the GICM, and the order for inverse dynamics, one line each."""
         lines = ["subsystems, * actuated:"]
         for part in self.all:
             drives = f"; * {', '.join(part.drives)}" if part.drives else ""
@@ -171,8 +174,9 @@ class Subsystems(Sequence[Subsystem]):
         return lines
 
     def _counted(self) -> list[str]:
-        """What paper 2 calls determinate: as many unknowns as equations. Where the graph gives too many equations, only
-        what cannot be wrong."""
+        """Which subsystems are determinate in the sense of paper 2: as many unknowns as equations. If the graph gives
+        too many equations, only what is certain.
+        """
         unsure = self.too_many and not self.by_rank
         most = "at most " if unsure else ""
         lines = [f"inverse dynamics, by {'rank' if self.by_rank else 'counting'}:"]
@@ -195,7 +199,7 @@ class Subsystems(Sequence[Subsystem]):
 
 
 def subsystems(topology: "Topology") -> Subsystems:
-    """Of a tree."""
+    """The subsystems of a tree."""
     root: list[int] = []
     for k, parent in enumerate(topology.parents):
         root.append(k if parent < 0 else root[parent])
@@ -235,7 +239,7 @@ def _part(topology: "Topology", number: int, joints: list[int]) -> Subsystem:
 
 
 def _table(names: list[str], columns: list[str], rows: list[list[str]]) -> list[str]:
-    """Names at the left, columns as wide as they must be."""
+    """A table with row names at the left and columns as wide as needed."""
     first = max(map(len, names))
     widths = [max(len(title), *(len(row[k]) for row in rows if k < len(row))) for k, title in enumerate(columns)]
     lines = [("", columns), *zip(names, rows, strict=True)]

@@ -1,7 +1,7 @@
-"""Topology: the one spanning tree of a mechanism, the joints that close its loops, and what couples its joints.
+"""Topology: the spanning tree of a mechanism, the joints that close its loops, and the couplings of its joints.
 
-Bodies and joints form a graph. Equations of motion want a tree that hangs from the ground; the joints left over close
-loops (`spanning` chooses them), and couplings are equations between joints of the tree.
+Bodies and joints form a graph. Equations of motion need a tree rooted at the ground; the remaining joints close loops
+(`spanning` chooses them), and couplings are equations between joints of the tree.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """A joint of the tree: it carries `child` on `parent`; reversed when the joint's a is on the child.
+    """A joint of the tree: it carries `child` on `parent`; reversed if the joint's marker a is on the child.
 
-    share: how much of the child's inertia is on this link; a half where the body was cut in two.
+    share: the fraction of the child's inertia on this link; a half if the body was cut in two.
     """
 
     joint: "Joint"
@@ -41,8 +41,10 @@ class TreeJoint:
 
 @dataclass(frozen=True, eq=False)
 class LoopJoint:
-    """A joint that closes a loop, and why it was chosen for that; `around` are the joints of the loop, with itself.
-    asked: whether the user wanted it. carried: whether it turns in space with a body: its rows keep to its axes."""
+    """A joint that closes a loop, and why it was chosen; `around` are the joints of the loop, including itself. asked:
+    whether the user requested it. carried: whether the loop turns in space with a body, so that its rows are in its own
+    axes.
+    """
 
     joint: "Joint"
     reason: str
@@ -53,7 +55,7 @@ class LoopJoint:
 
 @dataclass(frozen=True, eq=False)
 class TreeCoupling:
-    """A coupling, and for each of its terms the number of the tree's joint and the places of its freedom in q and v."""
+    """A coupling; for each of its terms, the number of the tree's joint and the indices of its freedom in q and v."""
 
     coupling: "Coupling"
     joints: tuple[int, ...]
@@ -65,11 +67,11 @@ class TreeCoupling:
 class Topology:
     """The tree in order (parents before children), what closes loops, and what couples joints.
 
-    held: closures that springs hold in the place of equations, with the numbers of these springs by their paths. off:
-    joints that would close loops if they were switched on. masked: closures each of which a parameter switches; locks:
-    freedoms of the tree likewise, that hold still where they are locked. couplings: those that are equations, after all
-    rows of loops; sprung: those that springs hold. inputs: the parameters that are kept as inputs, as far as they were
-    named when the tree was chosen: the tree may differ with them.
+    held: closures held by springs instead of equations, with the parameters of these springs by path. off: joints that
+    would close loops if they were switched on. masked: closures that a parameter each switches on or off; locks:
+    freedoms of the tree that parameters lock in the same way. couplings: those held by equations, after all rows of
+    loops; sprung: those held by springs. inputs: parameters kept as inputs, as far as they were known when the tree was
+    chosen; the tree may depend on them.
     """
 
     mechanism: "Mechanism"
@@ -86,44 +88,44 @@ class Topology:
 
     @property
     def closures(self) -> tuple[LoopJoint, ...]:
-        """All joints that were cut, whatever closes them."""
+        """All joints that were cut, however they are closed."""
         return self.loops or self.held
 
     @property
     def constrained(self) -> bool:
-        """Whether equations hold joints of the tree together, of loops or of couplings, always the same ones."""
+        """Whether loops or couplings constrain the tree by equations that do not change."""
         return bool(self.loops or self.couplings) and not self.is_masked
 
     @property
     def closed(self) -> bool:
-        """The same, or springs in the place of equations."""
+        """The same, but counting springs that replace equations too."""
         return bool(self.closures or self.couplings or self.sprung)
 
     @property
     def driven(self) -> tuple[int, ...]:
-        """The freedoms that are actuated."""
+        """The actuated freedoms."""
         on = [actuated for t in self.tree for actuated in t.joint.actuated]
         return tuple(k for k, actuated in enumerate(on) if actuated)
 
     @property
     def row_counts(self) -> tuple[tuple[str, int], ...]:
-        """How many equations each loop has, with the joint that closes it, then each coupling, with its name."""
+        """The number of equations of each loop, with the joint that closes it, then of each coupling, with its name."""
         loops = ((loop.joint.name, loop.joint.rows) for loop in self.loops)
         return (*loops, *((each.coupling.name, 1) for each in self.couplings))
 
     @property
     def rows(self) -> int:
-        """Equations of all loops, masked or not, then of couplings."""
+        """The number of equations of all loops, masked or not, and of couplings."""
         return sum(loop.joint.rows for loop in self.masked or self.loops) + len(self.couplings)
 
     @cached_property
     def switchable(self) -> tuple[str, ...]:
-        """Joints that can be switched, as they were written down."""
+        """The joints that can be switched, in the order they were added."""
         return tuple(joint.name for joint in self.mechanism.joints if joint.switchable)
 
     @property
     def on(self) -> tuple[str, ...]:
-        """Those of them that are on."""
+        """The switchable joints that are on."""
         closed = {loop.joint.name for loop in self.loops}
         return tuple(name for name in self.switchable if name in closed)
 
@@ -140,20 +142,20 @@ class Topology:
 
     @property
     def is_masked(self) -> bool:
-        """Whether parameters say what is on."""
+        """Whether parameters switch closures or locks."""
         return bool(self.masked or self.locks)
 
     @property
     def masks(self) -> dict[str, float]:
-        """Parameters that switch closures and locks, by their paths: which are on (1 or 0), and where freedoms are
-        held."""
+        """Parameters that switch closures and locks, by path: which are on (1 or 0), and where freedoms are held."""
         on = {f"{loop.joint.name}.on": float(loop.joint.on) for loop in self.masked if loop.joint.switchable}
         return on | {path: 0.0 for at in self.locks for path in lock_paths(at)}
 
     @cached_property
     def parameters(self) -> dict[str, float]:
-        """All numbers by their paths: of the mechanism, of joints that are there for the tree only, of springs at cuts,
-        and of masks."""
+        """All parameters by path: of the mechanism, of joints that only the tree has, of springs at cuts, and of
+        masks.
+        """
         known = set(self.mechanism.joints)
         added = [t.joint for t in self.tree if t.joint not in known and not isinstance(t.joint, BeamJoint)]
         named = {path: x for joint in added for path, x in joint.parameters.items()}
@@ -171,12 +173,12 @@ class Topology:
 
     @cached_property
     def parent_of(self) -> dict["Body", int]:
-        """Number of the tree joint that carries each body; the ground is carried by none, -1."""
+        """The number of the tree joint that carries each body; -1 for the ground."""
         return {self.mechanism.ground: -1} | {t.child: k for k, t in enumerate(self.tree)}
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """For every tree joint the number of the one that carries its parent, -1 on the ground."""
+        """For every tree joint, the number of the one that carries its parent; -1 on the ground."""
         return tuple(self.parent_of[t.parent] for t in self.tree)
 
     def chain(self, number: int) -> tuple[int, ...]:
@@ -185,25 +187,28 @@ class Topology:
 
     @cached_property
     def subsystems(self) -> Subsystems:
-        """What the tree falls into without the ground, and how loops pass through that."""
+        """The subsystems of the tree without the ground, and how loops pass through them."""
         return subsystems(self)
 
     @cached_property
     def legs(self) -> "Legs":
-        """The mechanism as a platform on legs, for `denoc`; raises where it is none."""
+        """The mechanism as a platform on legs, for `denoc`; raises if it is not one."""
         from kempe.topology.legs import legs
 
         return legs(self)
 
     @cached_property
     def small_cuts(self) -> tuple[str, ...]:
-        """Joints to cut for small blocks, `m.compile(cut=m.topology().small_cuts)`; those that are cut where no others
-        are better."""
+        """Joints to cut for small blocks, `m.compile(cut=m.topology().small_cuts)`; the present cuts if none are
+        better.
+        """
         return improved(self, work, work, lambda cut: self._with_cut(cut))
 
     @cached_property
     def determinate_cuts(self) -> tuple[str, ...]:
-        """Joints to cut so that inverse dynamics solves as few subsystems together as can be found, as paper 2 does."""
+        """Joints to cut so that inverse dynamics solves as few subsystems together as the search finds, as paper 2
+        does.
+        """
         return improved(self, together, nearly, lambda cut: self._with_cut(cut))
 
     def _with_cut(self, cut: Iterable[str]) -> "Topology":
@@ -251,20 +256,20 @@ class Topology:
         return "\n".join(lines)
 
     def picture(self, path: str | Path) -> Path:
-        """Draws the graph: the tree in full lines, the joints that close loops in broken ones."""
+        """Draws the graph: solid lines for the tree, dashed lines for the joints that close loops."""
         from kempe.topology.picture import draw
 
         return draw(self, path)
 
     def picture_of_blocks(self, path: str | Path) -> Path:
-        """Draws which blocks of J and of the GICM do not vanish, and the subsystems they are made of (paper 2)."""
+        """Draws the nonvanishing blocks of J and of the GICM, and their subsystems (paper 2)."""
         from kempe.topology.picture import draw_blocks
 
         return draw_blocks(self, path)
 
 
 def chain(parents: Sequence[int], number: int) -> tuple[int, ...]:
-    """Numbers from the ground to this one, each carried by the one before."""
+    """Numbers from the root to this one, each carried by the one before."""
     found: list[int] = []
     while number >= 0:
         found.append(number)
