@@ -1,5 +1,4 @@
-"""Pivoted: the dense way for many states at once: coordinates by complete pivoting at each; rows of runs, and fixed
-steps.
+"""Pivoted: the dense way for many states at once, with complete pivoting at each; for rows of runs, and fixed steps.
 
 Steps are for the few cases without fit compiled coordinates (see `loops.atlas`): they take some hundred times as long.
 Pivots are chosen where a step begins and kept within it; each step ends with loops closed.

@@ -1,5 +1,4 @@
-"""Tuning: how stiff springs at cuts must be (paper 5, Figure 6): runs over a range of stiffnesses, the least sufficient
-one.
+"""Tuning: how stiff springs at cuts must be (paper 5, Figure 6), from runs over a range of stiffnesses.
 
 Dampers change with the springs so that the ratio to critical damping is constant: b grows as the root of k.
 """
