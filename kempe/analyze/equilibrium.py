@@ -272,7 +272,7 @@ def _left(task: Task, here: Here) -> str | None:
     return f"{', '.join(names)} keep{'s' * (len(names) == 1)} moving; hold joints, or give efforts"
 
 
-# ---- what was found --------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------
 
 
 def _judged(task: Task, q: np.ndarray) -> Equilibrium:

@@ -283,7 +283,7 @@ def _check_start(held: Slice, start: State) -> None:
     raise StateError(f"{what}, and a picture shows 2; hold some joints: hold={{{extra}}} keeps them as at the start")
 
 
-# ---- what vanishes at singular poses ---------------------------------------------------------------------
+# ---- determinants and measures ---------------------------------------------------------------------------
 
 
 def _serial(held: Slice, point, axes: np.ndarray) -> Level:

@@ -1,5 +1,4 @@
-"""Collocation: Radau IIA of order 5: a cubic polynomial whose slope is exact at three times of a step, the last its
-end.
+"""Collocation: Radau IIA of order 5: a cubic polynomial whose slope is exact at three times of a step, one its end.
 
 The stage increments Z_i = Y_i - y solve Z = h (A x I) F(Z). Newton's method multiplies this by (h A)^-1, and the
 eigenvectors of A^-1 split the 3 n equations into n real ones and n complex ones (E. Hairer and G. Wanner, Solving

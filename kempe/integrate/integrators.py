@@ -14,7 +14,7 @@ from kempe.integrate.steps import between, copy, error, evaluate, first_step, in
 # With the usual safety of 0.9 a fifth of all steps is rejected, and equally exact runs take 13 % more work.
 SAFETY, SHRINK, GROW = 0.75, 0.2, 10.0
 FITTING = 0.12  # fitness of generalized coordinates above which step sizes are remembered
-FORGOTTEN = 0.9  # how much the estimated rounding decays per step
+FORGOTTEN = 0.9  # decay of the remembered step size per step
 ASIDE = 0.9  # of its size: the next try of a step through a singular pose, if a stage met the pose itself
 SPOILT = 2.0  # factor by which each of these tries relaxes the tolerance, up to 1e6
 BY_SHIFT = 2  # value of JUST_REJECTED

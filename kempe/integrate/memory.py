@@ -1,11 +1,9 @@
-"""Memory: the memory of a run: one array of doubles and one of integers, laid out here and used by compiled code.
+"""Memory: one array of doubles and one of integers for a whole run, laid out here and used by compiled code.
 
 Compiled functions take these two arrays and nothing else: passing every part separately made calls slower, and
 compiling them many times slower. The constants below are positions of single numbers; parts of variable size are found
 by offsets.
 """
-
-# ruff: noqa: E501 (tables are read best in one line)
 
 # Doubles with fixed positions: time and its accumulated rounding, step size, tolerances, 1 / (order of the estimate +
 # 1), longest step, least health, present health; the times between which a step evaluates functions of time: it begins

@@ -169,7 +169,7 @@ def number_rows(table, k):
     return carray(_words(table[at]), (table[at + 1], table[at + 2]))  # type: ignore[call-arg]
 
 
-# ---- what compiled code does that Python cannot say ---------------------------------------------------------
+# ---- operations written in LLVM -----------------------------------------------------------------------------
 
 
 def _sum(builder, weights, entries, count, stride, line):

@@ -275,7 +275,7 @@ def check_closed(model: "Kinetics", q, v, p=None, waivable: bool = False) -> Non
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)
         raise NotClosed(f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it{waived}")
-    fastest = _fastest(model, v)  # state by state, as loops are independent
+    fastest = _fastest(model, v)  # per state: others say nothing about its loops
     slip = np.where(slip > OPEN * fastest, slip, 0.0)
     if slip.any():
         raise NotClosed(

@@ -182,7 +182,7 @@ def _refused(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], found
     return why_not(mechanics, task, found.best[0])
 
 
-# ---- what near wishes ------------------------------------------------------------------------------------
+# ---- joints named by near --------------------------------------------------------------------------------
 
 
 def _wished(

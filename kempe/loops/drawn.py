@@ -98,7 +98,7 @@ class Pose:
     def farthest(self, q: np.ndarray) -> tuple[str, float, str]:
         """The joint whose coordinate has moved most: its name, by how much [rad, or sizes], and in words."""
         off, size = np.abs(self.off(q)), self.mechanics.equations.closure_size
-        off[: self.mechanics.nv][coupled(self.mechanics)] = 0.0  # driven gears do not count
+        off[: self.mechanics.nv][coupled(self.mechanics)] = 0.0  # coupled joints move along with others
         units = [unit for t in self.mechanics.topology.tree for unit in t.joint.type.units]
         kinds = {loop.joint.name: loop.joint.type for loop in self.mechanics.topology.closures}
         for name in dict.fromkeys(name for name, *_ in self.cut):

@@ -23,7 +23,7 @@ def held_by_springs(mechanics: "Mechanics", stiffness=None, damping=None, dampin
     """The topology of a closed mechanism with springs in place of its loops.
 
     stiffness [N/m]: by default such that the mechanism's weight opens a cut by 1e-5 of its size. damping [N s/m], or
-    damping_ratio: relative to the mass that moves at a cut, at an assembled state; 0.7 by default.
+    damping_ratio: to critical damping of the mass that moves at a cut, at an assembled state; 0.7 by default.
     """
     found, size = mechanics.topology, float(mechanics.equations.closure_size)
     if damping is not None and damping_ratio is not None:

@@ -52,7 +52,7 @@ class Model(Kinetics):
         """Without code: it is compiled again, or loaded, on arrival."""
         return _again, (self.equations, self._source, self.structures.asked)
 
-    # ---- what it is ------------------------------------------------------------------------------------
+    # ---- identity --------------------------------------------------------------------------------------
 
     @cached_property
     def why(self) -> str:

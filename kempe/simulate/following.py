@@ -35,7 +35,7 @@ LINE = 8  # doubles in a cache line
 Code = tuple[Any, list[str], list[str]]  # a kernel, or None, and the names of its arguments and results
 
 
-# ---- compiled --------------------------------------------------------------------------------------------
+# ---- compiled code ---------------------------------------------------------------------------------------
 
 
 @compiled
@@ -281,7 +281,7 @@ def follow_rows(i, last, table, four):
     return i
 
 
-# ---- prepared --------------------------------------------------------------------------------------------
+# ---- preparation -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
