@@ -49,7 +49,7 @@ class Model(Kinetics):
     """
 
     def __reduce__(self):
-        """Without code: it is compiled again, or loaded, on arrival."""
+        """Pickles without code, which is compiled again, or loaded, on arrival."""
         return _again, (self.equations, self._source, self.structures.asked)
 
     # ---- identity --------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Choices:
         machine.changed()  # the pivots of the dense way are those of the rejected state
         aimed = machine.m[at.WEAK_BELOW] == LAST  # at a pose that an earlier step has passed
         if not self.crossing and (aimed or self._is_singular(machine)):
-            # Goes on with the best coordinates as close as velocities keep their digits.
+            # Approaches it, by the best coordinates, as far as velocities keep their digits.
             near = 0.0 if self._freedom else self.atlas.chooser.best(machine.q, self._p(machine))[1]
             if not near > 1.5 * NEAR:
                 return False
@@ -128,7 +128,7 @@ class Choices:
 
     def crossed(self, machine: Machine) -> bool:
         """Whether a singular pose that is being crossed has been left behind; then error control resumes."""
-        if machine.w[at.STEPS] == self._stepped:  # the step was tried and rejected: try it beside
+        if machine.w[at.STEPS] == self._stepped:  # the step was tried and rejected: retry it beside the pose
             return False
         self._stepped = int(machine.w[at.STEPS])
         self._left_alone(machine)

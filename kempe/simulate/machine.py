@@ -19,7 +19,7 @@ from kempe.simulate.progress import notice
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
 
-_CALLBACK = CFUNCTYPE(None, c_ssize_t)  # called from compiled code (inputs, outputs, work)
+_CALLBACK = CFUNCTYPE(None, c_ssize_t)  # called from compiled code; takes the first of (inputs, outputs, work)
 ROOM = 1000  # rows of a run with one per step, before they are handed on
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 

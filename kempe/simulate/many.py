@@ -144,8 +144,8 @@ class Many:
     # ---- along rows ------------------------------------------------------------------------------------
 
     def advance(self, moving: Moving, w: np.ndarray, rows: int, every: int) -> tuple[np.ndarray, ...]:
-        """q, v, z on the loops at `rows` rows, `every` steps apart, under external values w: (..), (n, ..), or (n, rows
-        * every, ..) for every step, where the first axis may have length 1. Moves the mechanisms."""
+        """q, v, z on the loops at `rows` rows, `every` steps apart. External values w: (..), (n, ..), or for every step
+        (n, rows * every, ..), where the first axis may have length 1. Moves the mechanisms."""
         n = len(moving.t)
         found = tuple(np.empty((n, rows, *x.shape[1:])) for x in (moving.q, moving.v, moving.z))
         left = np.full(n, rows * every)  # steps of each
