@@ -88,7 +88,7 @@ class _Here:
         return float(dot(self.error, self.error))
 
     def short_of(self, wanted: np.ndarray) -> "_Here":
-        """With a residual `wanted` taken as zero."""
+        """The same state with the residual `wanted` taken as zero."""
         error = self.error - wanted
         return replace(self, error=error, gap=float(np.abs(error).max(initial=0.0))) if wanted.any() else self
 

@@ -43,7 +43,7 @@ class Entries:
         return np.bincount(self.rows, self.values * x[self.columns], self.shape[0])
 
     def dense(self) -> np.ndarray:
-        """With its zeros."""
+        """The matrix with its zeros."""
         full = np.zeros(self.shape)
         full[self.rows, self.columns] = self.values
         return full
@@ -101,14 +101,14 @@ def row_norms(matrix: Matrix, scales: np.ndarray) -> np.ndarray:
 
 
 def scaled(matrix: Matrix, scales: np.ndarray) -> Matrix:
-    """With scaled columns."""
+    """The matrix with scaled columns."""
     if not isinstance(matrix, Entries):
         return matrix * scales
     return replace(matrix, values=matrix.values * scales[matrix.columns])
 
 
 def stacked(matrix: Matrix, others: list[np.ndarray]) -> Matrix:
-    """With further rows below."""
+    """The matrix with further rows below."""
     if not isinstance(matrix, Entries):
         return np.vstack([matrix, *others])
     if not others:

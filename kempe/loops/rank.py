@@ -56,7 +56,7 @@ class Directions:
 
 
 def directions(rows: np.ndarray, gap: float = 0.0) -> Directions:
-    """Of dimensionless rows, of loops open by `gap`, in the measure of the rows."""
+    """The directions of dimensionless rows, of loops open by `gap`, in the measure of the rows."""
     found = factors(rows.T)
     rank = found.rank(rounding(found.sizes.max(initial=0.0), gap))
     parts = np.zeros((len(rows), rank))
@@ -75,7 +75,7 @@ class Nearest:
         self._rank = self._free.rank(NOTHING * self._free.sizes.max(initial=0.0))
 
     def __call__(self, wanted: np.ndarray) -> np.ndarray:
-        """With rows x = wanted."""
+        """The motion with rows x = wanted."""
         held, rank = self._asked.motion(wanted), self._rank
         back = np.zeros(self._asked.free.shape[1])
         right = self._free.turned(times(self._measure, held))[:rank]

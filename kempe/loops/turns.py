@@ -39,7 +39,7 @@ class Turn:
 
 
 def turns_of(mechanics: "Mechanics") -> tuple[Turn, ...]:
-    """Of all loops."""
+    """The turns of all loops."""
     found, start, entry = [], 0, 0
     counts = (
         np.bincount(mechanics.loop_places[0], minlength=mechanics.equations.sizes["lam"])

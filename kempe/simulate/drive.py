@@ -79,8 +79,8 @@ class Drive:
 
 
 def drive_of(model: Kinetics, torque) -> Drive:
-    """From None, constants, a Table, a law, a CasADi Function, a Sampled controller, or any Python function of (t, q,
-    v)."""
+    """The drive for None, constants, a Table, a law, a CasADi Function, a Sampled controller, or any Python function of
+    (t, q, v)."""
     none = np.zeros(model.nu)
     if torque is None:
         return Drive(none)

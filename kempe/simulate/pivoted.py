@@ -41,7 +41,7 @@ class DenseWay:
         return np.concatenate([qdot, vdot, zdot], axis=1), by
 
     def _eliminated(self, jacobian: np.ndarray, beside: np.ndarray, kept: Eliminated | None = None) -> Eliminated:
-        """Rows and columns scaled."""
+        """The elimination with scaled rows and columns."""
         scaled = jacobian * self._rows[:, None] * self._columns
         full = np.concatenate([scaled, (beside * self._rows)[:, :, None]], axis=2)
         return eliminated(full, jacobian.shape[2], self._rank, None if kept is None else kept.pivots)

@@ -125,7 +125,7 @@ class Structures:
             self._coming[on] = self._pool.submit(self._ready, on, q.copy(), p.copy())
 
     def _ready(self, on: On, q: np.ndarray, p: np.ndarray) -> Structure:
-        """With everything compiled that switching and the first steps need."""
+        """The structure with everything compiled that switching and the first steps need."""
         found = self._made(on, p)
         whole, plan, given = self.model.structures.whole(self.model), self.plan, p if self.model.p_names else None
         rest, lam = np.zeros(whole.nv), np.zeros(whole.equations.sizes["lam"])
