@@ -1,1 +1,1 @@
-"""What a compiled mechanism can and cannot do: assembly, mobility."""
+"""Analyze: what a compiled mechanism can and cannot do: mobility, singularities, workspace, equilibria and more."""

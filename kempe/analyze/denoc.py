@@ -1,8 +1,8 @@
-"""The decoupled natural orthogonal complement of a closed state, formed to be looked at (paper 1, eqs. 4-17).
+"""DeNOC: the decoupled natural orthogonal complement of a closed state, formed for inspection (paper 1, eqs. 4-17).
 
-As the paper has it: twists of bodies at the origins of their joints, in world axes, all legs taken at one point E of
-the platform, six equations each. Bodies are listed leg by leg, since legs may differ in length; each leg's last body
-is the platform, whose inertia is counted with the first leg. Compiled code forms none of this.
+As in the paper: twists of bodies at the origins of their joints, in world axes, all legs referred to one point E of the
+platform, six equations each. Bodies are listed leg by leg, since legs may differ in length; each leg's last body is the
+platform, whose inertia is counted with the first leg. Compiled code forms none of these matrices.
 """
 
 from dataclasses import dataclass, field
@@ -19,16 +19,15 @@ from kempe.spatial.moves import Rotation
 from kempe.spatial.vectors import skew
 from kempe.topology.legs import Leg
 
-POOR = 1e-12  # of the largest: a delta or an eigenvalue of Phi below this is zero
+POOR = 1e-12  # of the largest: a smaller delta or eigenvalue of Phi is zero
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """t = N_l N_c N_d thetad: twists [omega; v] of all bodies per unit of the actuated rates, and what they are made
-    of.
+    """t = N_l N_c N_d thetad: twists [omega; v] of all bodies per unit of the actuated rates, and their factors.
 
     legs: joints of each leg, by name. bodies: (leg, body) of every six rows; points: where each twist is taken. mass:
-    M, the inertias of all bodies there. jacobian: J, of the platform's twist at `end`; none where a leg ends on the
+    M, the inertias of all bodies there. jacobian: J, of the platform's twist at `end`; None if a leg ends on the
     ground.
     """
 
@@ -56,8 +55,8 @@ class Matrices:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A joint of a leg and the body it leads to: the body's link, a point of it, and the twists of its passive and of
-    its actuated freedoms at that point."""
+    """A joint of a leg and the body it leads to: the body's link, a point of it, and the twists of its passive and
+    actuated freedoms at that point."""
 
     link: int
     point: np.ndarray
@@ -92,7 +91,7 @@ def matrices(model: Kinetics, q: np.ndarray) -> Matrices:
             rows = slice(6 * (starts[number] + i), 6 * (starts[number] + i) + 6)
             gain = found.gains[i]
             n_c[rows] += gain @ bar  # of t_e                                                       (15, 16c)
-            if i <= found.driven:  # of t_e', which has what the actuated joint does taken off            (12a)
+            if i <= found.driven:  # of t_e', without the motion of the actuated joint            (12a)
                 n_c[rows, own] -= gain @ found.moved
             if i == found.driven:
                 n_c[rows, own] += np.eye(6)
@@ -119,8 +118,8 @@ def matrices(model: Kinetics, q: np.ndarray) -> Matrices:
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """A leg with its passive joints eliminated: Phi_2; for each joint p_i delta_i^-1 p~_i^T; the actuated joint's
-    place, its p_k and A_ek."""
+    """A leg with its passive joints eliminated: Phi_2; for each joint p_i delta_i^-1 p~_i^T; the index of the actuated
+    joint, its p_k and A_ek."""
 
     phi: np.ndarray
     gains: list[np.ndarray]
@@ -146,14 +145,14 @@ def _solved(leg: Leg, chain: list[_Step], end: np.ndarray) -> _Solved:
 
 
 def _carry(start: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """A: the twist at one point of a body from that at another (7b)."""
+    """A: transfers a body's twist from one point to another (7b)."""
     out = np.eye(6)
     out[3:, :3] = -skew(to - start)
     return out
 
 
 def _steps(model: Kinetics, tree: Tree, q: np.ndarray, seen: list[Frame], leg: Leg, root: int) -> list[_Step]:
-    """The joints of a leg from the ground on."""
+    """The joints of a leg, starting from the ground."""
     found = []
     for k in leg.near:
         found.append(_tree_step(tree, q, seen, k, 1.0, k, leg))
@@ -183,7 +182,7 @@ def _tree_step(tree: Tree, q, seen: list[Frame], k: int, sign: float, to: int, l
 
 
 def _mass(model: Kinetics, tree: Tree, q, seen: list[Frame], places: list[tuple[int, _Step]], root: int) -> np.ndarray:
-    """M (5): every link once; those welded on beside a leg with the link they are on."""
+    """M (5): every link once; links welded on beside a leg count with the link that carries them."""
     inertias = [link.inertia for link in tree.links]
     listed = {step.link for _, step in places}
     for k in range(len(tree.links) - 1, -1, -1):

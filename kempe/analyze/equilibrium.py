@@ -1,16 +1,16 @@
-"""Equilibrium: closed states at which nothing moves under constant efforts, and whether they are stable.
+"""Equilibrium: closed states at rest under constant efforts, and their stability.
 
 Problem. Find q with loops closed and f = W^T F = 0, F = h(q, v = 0) - tau the generalized forces of the tree.
 
-Must. At rest to rounding, by exact derivatives; limits of joints kept. The same question has the same answer. Where
-there is none, say what keeps moving; where only unstable ones were found, say so.
+Must. At rest to rounding, by exact derivatives; joint limits kept. The same question has the same answer. If there is
+none, say what keeps moving; if only unstable ones were found, say so.
 
-Should. The stable one that a heavily damped mechanism would settle in from where it begins.
+Should. The stable one in which a heavily damped mechanism would settle from its start.
 
-Discussion. With lam what loops take up of F, H = W^T d(F - J^T lam)/dq W is the stiffness along allowed steps: the
-Hessian of the potential energy where there is one. In coordinates of unit inertia, steps are Newton's with curvatures
-taken without sign, so that they lead downhill beside saddles too, and are shortened until F has done work. Forces that
-follow a body have no potential; their H is not symmetric, and Newton's step near the end uses it as it is.
+Discussion. With lam the part of F carried by the loops, H = W^T d(F - J^T lam)/dq W is the stiffness along allowed
+steps: the Hessian of the potential energy, if there is one. In coordinates of unit inertia, steps are Newton steps with
+the absolute values of curvatures, so that they lead downhill near saddles too, shortened until F has done work. Forces
+that follow a body have no potential; their H is not symmetric, and Newton's step near the end uses it as it is.
 """
 
 from collections.abc import Mapping
@@ -31,19 +31,19 @@ from kempe.mechanics.state import State
 
 ITERATIONS = 200
 STARTS = 16
-LONGEST = 0.4  # rad, or sizes of the mechanism, that a step may be
-AT_REST = 1e-10  # forces beside those that a radian or the mechanism's size would make
-FLAT = 1e-9  # curvature beside the largest, below which an equilibrium is indifferent
-GROWING = 1e-6  # growth beside the largest eigenvalue, above which one is unstable
+LONGEST = 0.4  # rad, or sizes of the mechanism: the longest step
+AT_REST = 1e-10  # forces relative to those that a radian or the mechanism's size would make
+FLAT = 1e-9  # relative curvature below which an equilibrium is indifferent
+GROWING = 1e-6  # growth relative to the largest eigenvalue, above which an equilibrium is unstable
 KINDS = ("stable", "indifferent", "unstable")
 
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A state at rest that stays so.
+    """A state of equilibrium.
 
-    efforts: what joints that are held take, by freedom. kind: stable; indifferent, where it can move without any force;
-    or unstable. linearization: of small motions about it, held joints locked.
+    efforts: the efforts that held joints need, by freedom. kind: stable; indifferent, if it can move without any force;
+    or unstable. linearization: of small motions about it, with held joints locked.
     """
 
     state: State
@@ -53,12 +53,12 @@ class Equilibrium:
 
     @property
     def stable(self) -> bool:
-        """Whether small motions stay small; they die away only where there are dampers."""
+        """Whether small motions stay small; they decay only with dampers."""
         return self.kind == "stable"
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """Of small motions."""
+        """Eigenvalues of small motions."""
         return self.linearization.eigenvalues
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is asked: efforts along all freedoms, freedoms that are held, parameters."""
+    """The problem: efforts along all freedoms, held freedoms, parameters."""
 
     model: Kinetics
     tau: np.ndarray
@@ -85,7 +85,7 @@ class Task:
     p: np.ndarray | None
 
     def rows(self, q: np.ndarray) -> np.ndarray:
-        """Of the loops, and of what is held."""
+        """Rows of the loops and of held freedoms."""
         return np.vstack([self.model.loop_rows(q, p=self.p), np.eye(self.model.nv)[self.held]])
 
     def forces(self, q: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ class Task:
         return self.model.generalized_forces(q, rest, rest, self.p) - self.tau
 
     def closed(self, q: np.ndarray) -> np.ndarray | None:
-        """The nearest closed coordinates, held ones as they are; None where they are not near."""
+        """The nearest closed coordinates, with held ones unchanged; None if they are not near."""
         free = np.setdiff1d(np.arange(self.model.nv), self.held)
         for _ in range(12):
             phi, jacobian, upright = self.model.closure(q, p=self.p)
@@ -114,7 +114,7 @@ def equilibrium(model: Kinetics, near, tau, hold, stable: bool, p) -> Equilibriu
     unstable = beyond = lost = None
     for start in islice(_starts(task, near, hold), STARTS):
         q, moving = _descended(task, start) if stable else _solved(task, start)
-        if moving is None and stable and _judged(task, q).kind == "unstable":  # it began where it cannot stay
+        if moving is None and stable and _judged(task, q).kind == "unstable":  # it began at an unstable equilibrium
             unstable = unstable or _judged(task, q)
             q, moving = _descended(task, _beside(task, q))
         if moving is not None:
@@ -139,7 +139,7 @@ def _why_not(unstable: Equilibrium | None, beyond: str | None, lost: str | None)
 
 
 def _starts(task: Task, near, hold):
-    """Where it is asked to begin, then others, always the same ones."""
+    """The requested start, then others, always the same ones."""
     model = task.model
     values = dict(hold) if isinstance(hold, Mapping) else {}
     state = near if isinstance(near, State) else None
@@ -171,7 +171,7 @@ def _joint_of(model: Kinetics, k: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Here:
-    """A pose: F, W, f in coordinates of unit inertia, its stiffness there, what f is measured by."""
+    """A pose: F, W, f in coordinates of unit inertia, its stiffness there, and the scale of f."""
 
     q: np.ndarray
     forces: np.ndarray
@@ -200,7 +200,7 @@ def _descended(task: Task, q: np.ndarray) -> tuple[np.ndarray, str | None]:
     for _ in range(ITERATIONS):
         size = np.abs(here.f).max(initial=0.0)
         if size <= AT_REST * here.scale and (size == 0.0 or (best is not None and size >= 0.5 * best)):
-            break  # at rest, and no nearer than before
+            break  # at rest, and not improving
         best = size if size <= AT_REST * here.scale else None
         values, axes = np.linalg.eigh(0.5 * (here.stiffness + here.stiffness.T))
         top = max(np.abs(values).max(), 1e-12 * here.scale)
@@ -219,7 +219,7 @@ def _descended(task: Task, q: np.ndarray) -> tuple[np.ndarray, str | None]:
 
 
 def _stepped(task: Task, here: Here, y: np.ndarray) -> Here | None:
-    """The pose a step leads to, if forces have done work on the way, or are less."""
+    """The pose after a step, if forces have done work on the way, or are smaller."""
     step = here.steps @ y
     far = np.abs(step / task.model.equations.steps).max(initial=0.0)
     q = task.closed(task.model.integrate(here.q, step * min(1.0, LONGEST / max(far, 1e-300))))
@@ -235,7 +235,7 @@ def _stepped(task: Task, here: Here, y: np.ndarray) -> Here | None:
 
 
 def _beside(task: Task, q: np.ndarray) -> np.ndarray:
-    """A pose a little way down from a saddle."""
+    """A pose a little downhill from a saddle."""
     here = _here(task, q)
     _, axes = np.linalg.eigh(0.5 * (here.stiffness + here.stiffness.T))
     step = here.steps @ axes[:, 0]
@@ -272,7 +272,7 @@ def _left(task: Task, here: Here) -> str | None:
     return f"{', '.join(names)} keep{'s' * (len(names) == 1)} moving; hold joints, or give efforts"
 
 
-# ---- what was found --------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------
 
 
 def _judged(task: Task, q: np.ndarray) -> Equilibrium:

@@ -5,8 +5,8 @@ velocities change by dv = W yd + K y, where K y keeps J v at zero as W turns:
 
     J (K y) + d(J v) = 0,    K y = 0 on independent velocities.
 
-Accelerations change as `kempe.dynamics.derivatives` says. Where velocities are no rates of coordinates (balls, free
-bodies) a step s of q made in moving axes changes as those turn, ds/dt = dv - v x s, with x the product of twists.
+Accelerations change as in `kempe.dynamics.derivatives`. If velocities are not rates of coordinates (balls, free
+bodies), a step s of q made in moving axes changes as those turn, ds/dt = dv - v x s, with x the product of twists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ from kempe.mechanics.inputs import reals
 from kempe.mechanics.state import State, placed
 from kempe.spatial.vectors import skew
 
-PREFERRED = 10.0  # how much actuated freedoms are preferred as coordinates
-POOR = 1e-8  # coordinates as bad as this do not tell the motion
-HIDDEN = 1e-9  # of the largest singular value: below it a mode is not reached by inputs, or not seen in outputs
-PART = 0.05  # of the largest: what is named as taking part in a mode
+PREFERRED = 10.0  # preference for actuated freedoms as coordinates
+POOR = 1e-8  # coordinates this ill-conditioned do not determine the motion
+HIDDEN = 1e-9  # of the largest singular value: below it a mode is not controllable, or not observable
+PART = 0.05  # of the largest: joints named as taking part in a mode
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """One way to move: x = vector exp(eigenvalue t), or, where that is complex, its real part.
+    """A mode of motion: x = vector exp(eigenvalue t), or its real part if that is complex.
 
-    shape: the steps of all freedoms, of joints that were cut too, by name; the largest is 1.
-    controllable, observable: whether inputs reach it, and outputs show it (Popov, Belevitch and Hautus's test).
+    shape: the steps of all freedoms, of cut joints too, by name; the largest is 1. controllable, observable: by inputs,
+    and in outputs (Popov, Belevitch and Hautus's test).
     """
 
     eigenvalue: complex
@@ -51,13 +51,13 @@ class Mode:
 
     @property
     def damping(self) -> float:
-        """Damping ratio: 1 where it does not swing, negative where it grows; 0 for an eigenvalue of 0."""
+        """Damping ratio: 1 without oscillation, negative for growth; 0 for an eigenvalue of 0."""
         size = abs(self.eigenvalue)
         return float(-self.eigenvalue.real / size) if size else 0.0
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """What takes part, the largest first."""
+        """The joints that take part, the largest first."""
         sizes = {name: abs(x) for name, x in self.shape.items()}
         largest = max(sizes.values(), default=0.0)
         return tuple(n for n in sorted(sizes, key=lambda n: -sizes[n]) if sizes[n] > PART * largest)
@@ -67,8 +67,8 @@ class Mode:
 class Linearization:
     """A, B, C, D about a state with efforts tau.
 
-    states: names of x, coordinates first, then their rates with a prime; inputs, outputs: names of u and y.
-    basis: W, how all velocities follow those of the coordinates.
+    states: names of x, coordinates first, then their rates with a prime; inputs, outputs: names of u and y. basis: W,
+    all velocities per unit of those of the coordinates.
     """
 
     state: State
@@ -81,17 +81,17 @@ class Linearization:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     basis: np.ndarray
-    cut: np.ndarray  # velocities of joints that close loops, by those of the coordinates
+    cut: np.ndarray  # velocities of joints that close loops, per unit of those of the coordinates
 
     @cached_property
     def eigenvalues(self) -> np.ndarray:
-        """Of A, the slowest first, those of a pair side by side."""
+        """Eigenvalues of A, the slowest first, conjugate pairs side by side."""
         found = np.linalg.eigvals(self.A).astype(complex)
         return found[np.lexsort((np.imag(found), np.real(found).round(9), np.abs(found).round(9)))]
 
     @cached_property
     def modes(self) -> tuple[Mode, ...]:
-        """One for each eigenvalue, or pair of them, the slowest first."""
+        """One for each eigenvalue or conjugate pair, the slowest first."""
         if not len(self.A):
             return ()
         values, vectors = (np.asarray(x, dtype=complex) for x in np.linalg.eig(self.A))
@@ -179,7 +179,7 @@ def linearize(model: Kinetics, state: State, tau, outputs, coordinates, hold, p)
 
 
 def along(model: Kinetics, tau) -> np.ndarray:
-    """Efforts along all freedoms; one number will do where one joint is actuated."""
+    """Efforts along all freedoms; a single number is accepted for a single actuated joint."""
     if tau is not None and not isinstance(tau, Mapping):
         tau = np.atleast_1d(reals(tau, "tau"))
     full = np.asarray(model.spread(tau), dtype=float)
@@ -198,7 +198,7 @@ def accelerations(model: Kinetics, q, v, tau, p, held: list[int]) -> np.ndarray:
 
 
 def freedoms(model: Kinetics, names: Sequence[str], what: str) -> list[int]:
-    """The places in v of joints, or single freedoms, by name."""
+    """The positions in v of joints, or single freedoms, by name."""
     slices, found = model.slices("v"), []
     for name in (names,) if isinstance(names, str) else names:
         if name not in slices:
@@ -214,7 +214,8 @@ def freedoms(model: Kinetics, names: Sequence[str], what: str) -> list[int]:
 
 
 def _coordinates(model: Kinetics, w: np.ndarray, wanted) -> list[int]:
-    """Freedoms that tell the motion: those asked for, or those that tell it best, actuated ones preferred."""
+    """Freedoms that determine the motion: the requested ones, or the best conditioned ones, preferring
+    actuated ones."""
     units = [unit for t in model.topology.tree for unit in t.joint.type.units]
     scale = np.array([1.0 if unit == "rad" else model.equations.closure_size for unit in units])
     rows, count = w / scale[:, None], w.shape[1]
@@ -240,7 +241,7 @@ def _coordinates(model: Kinetics, w: np.ndarray, wanted) -> list[int]:
 
 
 def _turning(model: Kinetics, v: np.ndarray) -> np.ndarray:
-    """How steps made in moving axes change as these move: -v x, for balls and free joints."""
+    """How steps made in moving axes change as these turn: -v x, for balls and free joints."""
     out = np.zeros((model.nv, model.nv))
     for t in model.topology.tree:
         if len(t.joint.type.q_names) != len(t.joint.type.v_names):
@@ -256,7 +257,7 @@ def _turning(model: Kinetics, v: np.ndarray) -> np.ndarray:
 
 
 def _outputs(model: Kinetics, q, v, p, outputs, w, k, coordinates: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and C of what is asked for, or of what is actuated, or of the coordinates."""
+    """Names and C of the requested outputs, or of the actuated joints, or of the coordinates."""
     if outputs is None:
         outputs = model.u_names or coordinates
     names: list[str] = []
@@ -273,7 +274,7 @@ def _outputs(model: Kinetics, q, v, p, outputs, w, k, coordinates: list[str]) ->
 
 
 def _measured(model: Kinetics, name: str, q, p) -> tuple[list[str], np.ndarray, bool]:
-    """Names of what a name stands for, how it changes with a step of q, and whether that is the same everywhere."""
+    """The names a name stands for, the derivative by a step of q, and whether that is constant."""
     if name in model.slices("v"):
         at = model.slices("v")[name]
         return list(model.v_names[at]), np.eye(model.nv)[at], True

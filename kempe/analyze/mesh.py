@@ -1,4 +1,4 @@
-"""Meshes: triangles over scattered states of a surface, cut where a function vanishes; curves and areas of them."""
+"""Meshes: triangles over scattered states of a surface, cut where a function vanishes; their curves and areas."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-FAR = 3.0  # steps to the points that stand for what is not there
-LINES = 1500  # across which an area is measured
+FAR = 3.0  # steps to points that stand for missing neighbours
+LINES = 1500  # sampling lines for an area
 KINK = np.cos(np.deg2rad(50))  # a curve that turns more within a step has met another one
-ALIGNED = np.cos(np.deg2rad(55))  # ends that go on into each other
+ALIGNED = np.cos(np.deg2rad(55))  # ends that continue each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Mesh:
     pinned: np.ndarray
 
     def part(self, wanted: np.ndarray) -> tuple["Mesh", np.ndarray]:
-        """Some of the triangles with their states, state 0 among them, and the numbers these had."""
+        """Some of the triangles with their states, state 0 among them, and the old numbers of these."""
         triangles = self.triangles[wanted]
         kept = np.unique(np.append(triangles, 0))
         number = np.zeros(len(self.q), dtype=int)
@@ -30,7 +30,7 @@ class Mesh:
         return Mesh(self.q[kept], number[triangles], self.pinned[kept]), kept
 
     def around(self, walls: np.ndarray | None = None) -> np.ndarray:
-        """Which triangles hang together with state 0 over edges that are not walls."""
+        """Which triangles are connected with state 0 over edges that are not walls."""
         parts = pieces(self.triangles, np.zeros((0, 2), dtype=int) if walls is None else walls)
         return np.isin(parts, parts[(self.triangles == 0).any(axis=1)])
 
@@ -43,7 +43,7 @@ def edges_of(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pieces(triangles: np.ndarray, walls: np.ndarray) -> np.ndarray:
-    """For each triangle the number of the piece it is in; edges listed as walls separate."""
+    """For each triangle the number of its connected piece, separated by the edges listed as walls."""
     edges, which = edges_of(triangles)
     blocked = np.zeros(len(edges), dtype=bool)
     size = int(triangles.max(initial=0)) + 1
@@ -62,10 +62,10 @@ def pieces(triangles: np.ndarray, walls: np.ndarray) -> np.ndarray:
 def stars(around: np.ndarray, seen: np.ndarray, there: np.ndarray, step: float) -> np.ndarray:
     """Triangles between points of a surface, by Delaunay's rule in the tangent plane of each.
 
-    around (n, k): numbers of the points near each; seen (n, k, 2): where they lie in its plane; there: which count.
+    around (n, k): numbers of the points near each; seen (n, k, 2): their positions in its plane; there: which count.
 
-    A point's triangles are the convex hull of its neighbours p / |p|^2. Points nearly on one circle may be seen
-    differently by each other: what all three corners agree on stays, of the rest what overlaps nothing.
+    A point's triangles are the convex hull of its neighbours p / |p|^2. Points nearly on one circle may see each other
+    differently: triangles that all three corners agree on stay, and of the rest those that overlap nothing.
     """
     ghosts = FAR * step * np.array([[np.cos(a), np.sin(a)] for a in np.arange(6) * np.pi / 3 + 0.1])
     n = len(around)
@@ -95,7 +95,7 @@ def stars(around: np.ndarray, seen: np.ndarray, there: np.ndarray, step: float) 
 
 def _hull(points: np.ndarray, there: np.ndarray) -> np.ndarray:
     """The next corner (n, k) of the convex hull around the origin, for points in the order of their angles; -1 for
-    points inside. Corners that are bent inwards are left out until there are none, many hulls at once."""
+    points inside. Reflex corners are removed until there are none, many hulls at once."""
     n, k = there.shape
     count = there.sum(axis=1)
     column = np.arange(k)
@@ -145,7 +145,7 @@ def _agreed(triangles: np.ndarray, votes: np.ndarray, where: dict) -> np.ndarray
 
 
 def _room(thirds: list[int], a: int, b: int, c: int, where: dict) -> bool:
-    """Whether a triangle a, b, c does not lie on the side of its edge a, b that is taken."""
+    """Whether a triangle a, b, c is not on the occupied side of its edge a, b."""
     if not thirds:
         return True
     if len(thirds) > 1:
@@ -161,7 +161,7 @@ def _room(thirds: list[int], a: int, b: int, c: int, where: dict) -> bool:
 
 
 def crossed(triangles: np.ndarray, values: np.ndarray, basis: np.ndarray | None = None) -> np.ndarray:
-    """Edges (e, 2) along which a function changes its sign; with a basis, that sign is counted in."""
+    """Edges (e, 2) along which a function changes sign; with a basis, relative to its orientation."""
     edges, _ = edges_of(triangles)
     a, b = edges.T
     signs = np.sign(values[a]) * np.sign(values[b])
@@ -180,12 +180,12 @@ def split(mesh: Mesh, edges: np.ndarray, q: np.ndarray, pinned: np.ndarray) -> M
     count = (middle >= 0).sum(axis=1)
     parts = [mesh.triangles[(count == 0) | (count == 3)]]
     for k in range(3):
-        # One edge cut, the one across from corner k: the triangle falls in two.
+        # One edge cut, opposite corner k: the triangle is split in two.
         one = (count == 1) & (middle[:, (k + 1) % 3] >= 0)
         a, b, c = (mesh.triangles[one, (k + m) % 3] for m in range(3))
         m = middle[one, (k + 1) % 3]
         parts += [np.stack([a, b, m], axis=1), np.stack([a, m, c], axis=1)]
-        # Two, those at corner k: it is cut off.
+        # Two edges cut, those at corner k: it is cut off.
         two = (count == 2) & (middle[:, (k + 1) % 3] < 0)
         a, b, c = (mesh.triangles[two, (k + m) % 3] for m in range(3))
         m, o = middle[two, k], middle[two, (k + 2) % 3]
@@ -197,7 +197,7 @@ def split(mesh: Mesh, edges: np.ndarray, q: np.ndarray, pinned: np.ndarray) -> M
 
 
 def area(corners: np.ndarray) -> float:
-    """Of the union of triangles (t, 3, 2) in a plane: exact along many parallel lines."""
+    """Area of the union of triangles (t, 3, 2) in a plane: exact along many parallel lines."""
     if not len(corners):
         return 0.0
     low, high = corners[..., 1].min(), corners[..., 1].max()
@@ -222,7 +222,7 @@ def area(corners: np.ndarray) -> float:
         left, right = np.where(on, np.minimum(left, x), left), np.where(on, np.maximum(right, x), right)
     met = right > left
     line, left, right = line[met], left[met], right[met]
-    # All lines one after the other on one long line, where stretches that overlap are counted once.
+    # All lines end to end on one long line, where overlapping intervals are counted once.
     start, span = corners[..., 0].min(), 2 * np.ptp(corners[..., 0])
     left, right = left - start + span * line, right - start + span * line
     order = np.argsort(left)
@@ -252,9 +252,9 @@ def chains(triangles: np.ndarray, on: np.ndarray) -> list[np.ndarray]:
 
 
 def straightened(ways: list[np.ndarray], places: np.ndarray, step: float) -> list[np.ndarray]:
-    """Curves that go straight on where they cross: those that turn there are taken apart and put together anew."""
+    """Curves that go straight on where they cross: those that turn there are split and joined again."""
     pieces_: list[np.ndarray] = []
-    corners: dict[int, int] = {}  # by the state beside it
+    corners: dict[int, int] = {}  # by the adjacent state
     for way in ways:
         pieces_ += _taken_apart(way, places, step, corners)
     while True:
@@ -284,7 +284,7 @@ def straightened(ways: list[np.ndarray], places: np.ndarray, step: float) -> lis
 
 
 def _taken_apart(way: np.ndarray, places: np.ndarray, step: float, corners: dict[int, int]) -> list[np.ndarray]:
-    """A curve in pieces, without the states at which it turns sharply; these are noted as corners."""
+    """A curve in pieces, without the states at which it turns sharply; these are recorded as corners."""
     closed = way[0] == way[-1] and len(way) > 2
     ring = way[:-1] if closed else way
     sharp = np.ones(len(ring))
@@ -294,7 +294,7 @@ def _taken_apart(way: np.ndarray, places: np.ndarray, step: float, corners: dict
             sharp[k] = -(ahead @ back)
     if (sharp >= KINK).all() or (sharp < KINK).all():
         return [way]
-    if closed:  # to begin where it is straight
+    if closed:  # begin where it is straight
         shift = int(np.flatnonzero(sharp >= KINK)[0])
         ring, sharp = np.roll(ring, -shift), np.roll(sharp, -shift)
     bent = np.flatnonzero(sharp < KINK)
@@ -308,7 +308,7 @@ def _taken_apart(way: np.ndarray, places: np.ndarray, step: float, corners: dict
 
 
 def _completed(way: np.ndarray, corners: dict[int, int]) -> np.ndarray:
-    """An open curve up to the corners at its ends."""
+    """An open curve extended to the corners at its ends."""
     if way[0] == way[-1]:
         return way
     first, last = ([corners[int(end)]] if int(end) in corners else [] for end in (way[0], way[-1]))
@@ -316,7 +316,7 @@ def _completed(way: np.ndarray, corners: dict[int, int]) -> np.ndarray:
 
 
 def _some_way_off(at: np.ndarray, k: int, sign: int, step: float, closed: bool):
-    """The direction from a state to where its curve is one step later."""
+    """The direction from a state to the point one step farther along its curve."""
     for m in range(1, len(at)):
         j = k + sign * m
         if not closed and not 0 <= j < len(at):
@@ -329,7 +329,7 @@ def _some_way_off(at: np.ndarray, k: int, sign: int, step: float, closed: bool):
 
 
 def _heading(way: np.ndarray, side: int, places: np.ndarray, step: float) -> np.ndarray:
-    """The direction in which a curve leaves at its end."""
+    """The direction in which a curve continues at its end."""
     at = places[way if side == 0 else way[::-1]]
     gaps = at[0] - at[1:]
     long = np.linalg.norm(gaps, axis=1)

@@ -1,8 +1,8 @@
 """Mobility: how freely a mechanism moves, which of its constraints are redundant, and which reactions are unique.
 
 The constraints of all joints, cut or not, are written on the twists of all bodies at sampled assembled states. Their
-rank gives the freedom; the combinations of rows that vanish give the redundant constraints by name, and tell which
-reactions nothing determines (M. Wojtyra, Joint reaction forces in multibody systems with redundant constraints, 2005).
+rank gives the freedom; vanishing combinations of rows give the redundant constraints by name, and show which reactions
+are not determined (M. Wojtyra, Joint reaction forces in multibody systems with redundant constraints, 2005).
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,18 @@ from kempe.loops.matrices import allowed, rank_of
 from kempe.mechanics.state import State
 from kempe.topology.tree import Topology, counted
 
-LARGEST = 3  # bodies that are looked at together for motions of their own
-RANK = 1e-8  # of the largest singular value: rows that follow from others, motions that nothing holds
+LARGEST = 3  # bodies considered together for motions of their own
+RANK = 1e-8  # of the largest singular value: redundant rows, free motions
 
 
 @dataclass(frozen=True)
 class Mobility:
-    """What a mechanism can do.
+    """The mobility of a mechanism.
 
-    freedom: by rank, at general assembled states; gruebler: by counting bodies and joints. redundant: directions of
-    joints whose constraints follow from the others, one set of them; undetermined: all directions in which reactions
-    are not unique. unique: joints all of whose reactions are. spins: bodies that can move while all others and all
-    actuators rest.
-    controlled: how many freedoms the actuators determine. notes: special poses and branches that were met.
+    freedom: by rank, at general assembled states; gruebler: by counting bodies and joints. redundant: one set of joint
+    directions whose constraints are redundant; undetermined: all directions in which reactions are not unique. unique:
+    joints all of whose reactions are. spins: bodies that can move while all others and all actuators rest. controlled:
+    how many freedoms the actuators determine. notes: special poses and branches that were met.
     """
 
     name: str
@@ -73,7 +72,8 @@ class Mobility:
 
 
 def mobility(model: Kinetics, near: Mapping | State | None = None) -> Mobility:
-    """Of a compiled mechanism, on the branch of the state nearest to `near`, or on the least free of all it meets."""
+    """Mobility of a compiled mechanism, on the branch of the state nearest to `near`, or on the least free branch it
+    meets."""
     m = model.mechanism
     samples = list(model.prepared.samples.states) if near is None else [model.assemble(near=near).q]
     states = [beside(model, q) for q in samples]
@@ -85,7 +85,7 @@ def mobility(model: Kinetics, near: Mapping | State | None = None) -> Mobility:
     undetermined = tuple(n for n, row in zip(names, loose, strict=True) if np.abs(row).max(initial=0.0) > 1e-6)
     touched = {n.rsplit(" ", 2)[0] for n in undetermined}
     general = [q for q, found in zip(states, freedoms, strict=True) if found == freedom]
-    # At some poses actuators fail; at general ones they control as much as they can.
+    # Actuators fail at some poses; general poses show how much they can control.
     controlled = max(_controlled(model, q) for q in general)
     return Mobility(
         m.name,
@@ -102,8 +102,8 @@ def mobility(model: Kinetics, near: Mapping | State | None = None) -> Mobility:
 
 
 def gruebler(topology: Topology) -> int:
-    """Freedom by counting: six a body, the coordinates of beams, less what each joint that is on takes, and one for
-    each coupling."""
+    """Freedom by counting: six per body and the coordinates of beams, less the constraints of each joint that is on,
+    and one per coupling."""
     bodies = topology.mechanism.bodies
     bending = sum(sum(body.beam.counts) for body in bodies if body.beam is not None)
     return (
@@ -112,12 +112,12 @@ def gruebler(topology: Topology) -> int:
 
 
 def _left_null(matrix: np.ndarray, rank: int) -> np.ndarray:
-    """Combinations of rows that vanish, as columns."""
+    """Vanishing combinations of rows, as columns."""
     return np.linalg.svd(matrix)[0][:, rank:]
 
 
 def _redundant(model: Kinetics, names: list[str], matrix: np.ndarray, rank: int) -> tuple[str, ...]:
-    """Rows that follow from the others: those of joints that close loops first, then the last written ones."""
+    """Redundant rows: those of joints that close loops first, then those written last."""
     closing = {name for name, _ in model.topology.row_counts}
     order = sorted(range(len(names)), key=lambda k: names[k].rsplit(" ", 2)[0] in closing)
     kept: list[int] = []
@@ -136,18 +136,18 @@ def _redundant(model: Kinetics, names: list[str], matrix: np.ndarray, rank: int)
 
 
 def _with_actuators_held(model: Kinetics, q: np.ndarray) -> np.ndarray:
-    """Motions that are left while all actuated joints rest, as columns."""
+    """Motions that remain while all actuated joints rest, as columns."""
     matrix, _ = constraints(model, q, actuators_held=True)
-    matrix = matrix[:, : 6 * len(model.mechanism.bodies)]  # beams at rest: to swing is not to move by itself
+    matrix = matrix[:, : 6 * len(model.mechanism.bodies)]  # beams at rest: a vibration is no spin
     return allowed(matrix, rank_of(matrix, RANK))
 
 
 def _loners(model: Kinetics, states: list[np.ndarray]):
-    """Bodies, or two or three that hang together, that can move while all others rest, at all states: spinning legs."""
+    """Bodies, or two or three connected ones, that can move while all others rest, at all states: spinning legs."""
     m, motions = model.mechanism, []
     for q in states:
         motions.append(_with_actuators_held(model, q))
-        if not motions[-1].shape[1]:  # nothing is left to move
+        if not motions[-1].shape[1]:  # no motion remains
             return
     number = {body.name: k for k, body in enumerate(m.bodies)}
     graph = nx.Graph((number[j.a.body.name], number[j.b.body.name]) for j in holding(model.topology)
@@ -166,7 +166,7 @@ def _loners(model: Kinetics, states: list[np.ndarray]):
 
 
 def _moves_alone(motions: np.ndarray, group: frozenset[int]) -> bool:
-    """Whether some allowed motion moves these bodies and no other."""
+    """Whether some allowed motion moves these bodies and no others."""
     others = np.ones(len(motions), dtype=bool)
     for body in group:
         others[6 * body : 6 * body + 6] = False
@@ -183,7 +183,7 @@ def _controlled(model: Kinetics, q: np.ndarray) -> int:
 
 
 def _notes(model: Kinetics, samples: list[np.ndarray], freedoms: list[int]):
-    """Poses that have more freedoms than those beside them, and branches that have more than others."""
+    """Poses with more freedoms than those near them, and branches with more than others."""
     for q, freedom in zip(samples, freedoms, strict=True):
         found, shown = nullity(model, q), State(model, q, np.zeros(model.nv))
         if found > freedom:

@@ -1,12 +1,12 @@
 """Nearest: a recorded motion brought onto the loops of a mechanism, with the least change of what was recorded.
 
-What is recorded are coordinates of joints, cut or not, balls and free joints by quaternions, and places of bodies:
-fewer than the freedoms of the tree, or more. At every row the closed q is sought at which they are off by the least sum
-of squares, lengths over the mechanism's size. With A their matrix on v, steps x of Gauss and Newton's method are
+The recording has coordinates of joints, cut or not, balls and free joints by quaternions, and places of bodies: fewer
+than the freedoms of the tree, or more. Each row is replaced by the closed q with the least sum of squared errors,
+lengths over the mechanism's size. With A their matrix on v, steps x of the Gauss-Newton method are
 
     least |A x + off|    where    J x = -phi,
 
-and joints that are not recorded follow. What that changes is a smooth function of time, whose derivatives, by a spline
+and joints that are not recorded follow. The changes are a smooth function of time, whose derivatives, by a spline
 through the rows, belong to the motion too. Velocities and accelerations are the nearest to these that keep loops
 closed.
 """
@@ -27,20 +27,20 @@ from kempe.mechanics.state import State, entry
 from kempe.spatial.quaternions import posed
 from kempe.topology.tree import TreeJoint
 
-STEPS = 60  # of Gauss and Newton's method, which converges the slower the farther the recording is from closed
-SETTLED = 1e-12  # of a step: closed, and as near as it gets
-EXACT = 1e-9  # a recording this near to closed was closed
-RANK = 1e-8  # least singular value beside the largest that counts
+STEPS = 60  # Gauss-Newton steps; convergence is slower the farther the recording is from closed
+SETTLED = 1e-12  # of a step: converged
+EXACT = 1e-9  # a recording this close to closed was closed
+RANK = 1e-8  # least relative singular value that counts
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # values, rates and second derivatives
 
 
 @dataclass(frozen=True, eq=False)
 class Track(ABC):
-    """Some columns of a recording, with what they are of.
+    """Some columns of a recording, and the coordinates they belong to.
 
-    turning: whether they are a quaternion, and a position after it or not. sizes: what makes each row of A, and each
-    entry of what is off, a number without unit.
+    turning: whether they are a quaternion, possibly followed by a position. sizes: the scales that make each row of A
+    and each error dimensionless.
     """
 
     model: Kinetics
@@ -50,7 +50,7 @@ class Track(ABC):
 
     @abstractmethod
     def off(self, q: np.ndarray, x: np.ndarray, p) -> np.ndarray:
-        """How far q is from values x of the columns."""
+        """Error of q relative to values x of the columns."""
 
     @abstractmethod
     def matrix(self, q: np.ndarray, p) -> np.ndarray:
@@ -58,11 +58,11 @@ class Track(ABC):
 
     @abstractmethod
     def bias(self, q: np.ndarray, v: np.ndarray, p) -> np.ndarray:
-        """Second derivatives where vdot is zero."""
+        """Second derivatives at vdot = 0."""
 
     @abstractmethod
     def now(self, q: np.ndarray, x: np.ndarray, p) -> np.ndarray:
-        """What the columns are at q; of angles, the nearest to x."""
+        """The values of the columns at q; angles nearest to x."""
 
     def moving(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Rates and accelerations in the terms of A, from those of the columns."""
@@ -70,9 +70,9 @@ class Track(ABC):
         return posed(x, xdot, xddot)[1:] if self.turning else (xdot, xddot)
 
     def changed(self, q: np.ndarray, x: np.ndarray, p) -> np.ndarray:
-        """What the columns would have to change by to be those of q."""
+        """The change of the columns that makes them those of q."""
         now = self.now(q, x, p)
-        if self.turning:  # of the two quaternions the nearer, at the length it was recorded with
+        if self.turning:  # the nearer of the two quaternions, with the recorded norm
             now = np.concatenate([np.copysign(np.linalg.norm(x[:4]), now[:4] @ x[:4]) * now[:4], now[4:]])
         return now - x
 
@@ -86,7 +86,7 @@ class Entry(Track):
 
     @property
     def own(self) -> np.ndarray:
-        """Where it is in v."""
+        """Its index in v."""
         return np.array([self.v])
 
     def off(self, q, x, p):
@@ -98,7 +98,7 @@ class Entry(Track):
         return np.eye(self.model.nv)[[self.v]]
 
     def bias(self, q, v, p):
-        """None."""
+        """Zero."""
         return np.zeros(1)
 
     def now(self, q, x, p):
@@ -106,7 +106,7 @@ class Entry(Track):
         return q[[self.q]]
 
     def put(self, q, x):
-        """In its place."""
+        """Puts x into q."""
         q[self.q] = x[0]
 
 
@@ -119,7 +119,7 @@ class Pose(Track):
 
     @property
     def own(self) -> np.ndarray:
-        """Where they are in v."""
+        """Their indices in v."""
         return np.arange(self.joint.v.start, self.joint.v.stop)
 
     def off(self, q, x, p):
@@ -133,7 +133,7 @@ class Pose(Track):
         return np.eye(self.model.nv)[self.joint.v]
 
     def bias(self, q, v, p):
-        """None."""
+        """Zero."""
         return np.zeros(self.joint.v.stop - self.joint.v.start)
 
     def now(self, q, x, p):
@@ -141,18 +141,18 @@ class Pose(Track):
         return q[self.joint.q]
 
     def put(self, q, x):
-        """In their place, at length 1."""
+        """Puts x into q, normalized."""
         q[self.joint.q] = np.concatenate([x[:4] / np.linalg.norm(x[:4]), x[4:]])
 
 
 @dataclass(frozen=True, eq=False)
 class Measured(Track):
-    """What is measured: one coordinate of a joint that closes a loop, or of the place of a body."""
+    """A measured quantity: one coordinate of a joint that closes a loop, or of the place of a body."""
 
     measure: Measure
 
     def off(self, q, x, p):
-        """As it is measured."""
+        """As measured."""
         return self.measure.off(q, x, p)
 
     def matrix(self, q, p):
@@ -164,7 +164,7 @@ class Measured(Track):
         return self.measure.bias(q, v, p)
 
     def now(self, q, x, p):
-        """Near to what was recorded."""
+        """Nearest to the recorded value."""
         return x + self.measure.off(q, x, p)
 
 
@@ -182,7 +182,7 @@ class MeasuredPose(Measured):
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Closed rows beside those of a recording: q, v, a, and what its values had to change by, (n, k)."""
+    """Closed rows nearest to those of a recording: q, v, a, and the changes of its values, (n, k)."""
 
     q: np.ndarray
     v: np.ndarray
@@ -191,11 +191,11 @@ class Nearest:
 
 
 class Recording:
-    """Named single coordinates of a mechanism, and what else has to be known: joints that are not named, and neither on
-    a loop nor below a named place, rest where they are in `rest` (nq)."""
+    """Named single coordinates of a mechanism. Joints that are not named, and are neither on a loop nor below a named
+    place, stay at their values in `rest` (nq)."""
 
     def __init__(self, model: Kinetics, names: Sequence[str], rest: np.ndarray, p=None):
-        """`names` as those of a motion."""
+        """`names` are as for a motion."""
         self.model, self.names, self.p, self.rest = model, tuple(names), p, rest
         self.parts = tracks(model, self.names)
         named = {k for part in self.parts if isinstance(part, Entry | Pose) for k in part.own.tolist()}
@@ -216,7 +216,7 @@ class Recording:
         return found
 
     def rows(self, t: np.ndarray, given: Rows, start: State | None) -> Nearest:
-        """All rows, each from the one before; `given` (n, k) each, in the order of names."""
+        """All rows, each starting from the one before; `given` (n, k) each, in the order of names."""
         x = given[0]
         q = np.empty((len(t), self.model.nq))
         for i in range(len(t)):
@@ -240,7 +240,7 @@ class Recording:
         return phi, jacobian, upright
 
     def _matrix(self, q: np.ndarray) -> np.ndarray:
-        """A, with joints that rest first."""
+        """A, with resting joints first."""
         rows = np.vstack([self._held, *(part.matrix(q, self.p) for part in self.parts)])
         return rows * self._scale / self._sizes[:, None]
 
@@ -253,7 +253,7 @@ class Recording:
         return q
 
     def _begin(self, x: np.ndarray, start: State | None) -> np.ndarray:
-        """Where the first row is sought from; checks that the recording and the loops determine all that moves."""
+        """The start for the first row; checks that the recording and the loops determine all that moves."""
         model = self.model
         q = self._put(self.rest, x)
         if start is None and self._whole:
@@ -303,7 +303,7 @@ class Recording:
 
 
 def tracks(model: Kinetics, names: tuple[str, ...]) -> list[Track]:
-    """What named single coordinates are of."""
+    """The tracks of named single coordinates."""
     scale, length = model.equations.steps, model.equations.closure_size
     poses, slices = model.poses(names), (model.slices("q"), model.slices("v"))
     found: list[Track] = []
@@ -341,7 +341,7 @@ def tracks(model: Kinetics, names: tuple[str, ...]) -> list[Track]:
 
 
 def _with(t: np.ndarray, given: Rows, moved: np.ndarray) -> Rows:
-    """Values, rates and second derivatives with changes added."""
+    """Values, rates and second derivatives plus changes."""
     if len(t) < 2:
         return given[0] + moved, given[1], given[2]
     from scipy.interpolate import CubicSpline  # slow to load
@@ -351,7 +351,7 @@ def _with(t: np.ndarray, given: Rows, moved: np.ndarray) -> Rows:
 
 
 def _allowed(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The inverse of J, of least length, and a basis of what it allows."""
+    """The pseudoinverse of J and a basis of its null space."""
     if not len(jacobian):
         return np.zeros((jacobian.shape[1], 0)), np.eye(jacobian.shape[1])
     left, sizes, right = np.linalg.svd(jacobian)
@@ -360,7 +360,7 @@ def _allowed(jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _least(jacobian: np.ndarray, right: np.ndarray, matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """x with J x = right for which matrix x is nearest to what is wanted."""
+    """x with J x = right that minimizes |matrix x - wanted|."""
     back, ways = _allowed(jacobian)
     x = back @ right
     return x + ways @ np.linalg.lstsq(matrix @ ways, wanted - matrix @ x, rcond=RANK)[0]

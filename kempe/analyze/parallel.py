@@ -1,8 +1,8 @@
-"""What processors side by side could gain (paper 5): operations of each subsystem's own program, and the longest chain.
+"""Parallel: what processors working in parallel could gain (paper 5): operations by subsystem, and the longest chain.
 
-Cuts that springs hold leave a block diagonal inertia matrix: the accelerations of a subsystem follow from its own
-coordinates and from where the ends of its cuts are. Its program is that part of forward dynamics alone, ends of its
-neighbours included, so that all together are a little more than the whole.
+Cuts held by springs leave a block diagonal inertia matrix: the accelerations of a subsystem follow from its own
+coordinates and the positions of its cut ends. Its program is that part of forward dynamics alone, including the ends of
+its neighbours, so that all programs together are slightly more than the whole.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PROCESSORS = range(1, 9)
 
 @dataclass(frozen=True, eq=False)
 class Parallel:
-    """Operations of one evaluation, by subsystem; of the whole; and of the longest chain in it, that no number of
+    """Operations of one evaluation, by subsystem; of the whole; and of its longest dependency chain, which no number of
     processors can shorten.
 
     programs: of the subsystems, each from q, v and tau to its own accelerations.
@@ -37,8 +37,8 @@ class Parallel:
     programs: tuple[Program, ...]
 
     def speed_up(self, processors: int) -> float:
-        """How many times fewer operations the busiest of so many processors has than one alone: subsystems are dealt
-        out, the largest first, each to whoever has least to do."""
+        """Operations on one processor over those on the busiest of `processors`, where subsystems are assigned, the
+        largest first, to whichever has the least to do."""
         loads = np.zeros(processors)
         for operations in sorted(self.operations, reverse=True):
             loads[loads.argmin()] += operations
@@ -81,7 +81,7 @@ def parallel(model: Kinetics) -> Parallel:
 
 
 def _longest(program: Program) -> int:
-    """The most operations of a program that each take the result of the one before."""
+    """The longest chain of operations that each use the result of the one before."""
     depth = np.zeros(program.workspace, dtype=int)
     for call in program.calls:
         block = program.blocks[call.block]

@@ -1,16 +1,16 @@
-"""Powers: what actuators control of the motions of a mechanism, and which of the things that a slice holds they do not.
+"""Powers: which motions of a mechanism actuators control, and which constraints of a slice must lock the rest.
 
 Problem. A slice of a mechanism's closed states is held by joints, places of bodies, or rotations of bodies. Where do
 actuators lose control on it?
 
-Must. The answer follows from the states of the slice, not from the way in which it was asked for: holding a joint of
-the tree, the same angle as a place of a body, or the body's rotation gives the same poses.
+Must. The answer depends on the states of the slice, not on how it was specified: holding a joint of the tree, the same
+angle as a place of a body, or the body's rotation gives the same poses.
 
-Discussion. All motions that loops allow are looked at, those that leave the slice too: a mechanism whose actuators
-control all of it needs nobody else to stay on the slice. Where there are fewer actuators than freedoms, as in a robot
-on a base that floats, the remaining freedoms must be locked by something else, and this can only be what the slice
-holds. Of that, such rows are taken as locks as restrain best what actuators do not control, over states of the slice,
-until nothing is left.
+Discussion. All motions that loops allow are considered, including those that leave the slice: a mechanism whose
+actuators control all of them needs no other help to stay on it. With fewer actuators than freedoms, as in a robot on a
+floating base, the remaining freedoms must be locked by something else, and this can only be what the slice holds. Of
+that, the rows are taken as locks that best restrain what actuators do not control, over states of the slice, until
+nothing is left.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from kempe.analyze.surface import Level
 
 NEVER = 1e-9  # a determinant that is nowhere larger vanishes everywhere
 SOME = 12  # states at which locks are chosen
-LOCKS = 1e-6  # rows that restrain less than this beside others restrain nothing
-AS_GOOD = 1 - 1e-6  # rows that restrain this much of what the best one does are as good, and the first is taken
+LOCKS = 1e-6  # rows whose relative restraint is less than this restrain nothing
+AS_GOOD = 1 - 1e-6  # rows this close to the best restraint are equally good, and the first is taken
 
 
 @dataclass(frozen=True, eq=False)
 class Powers:
-    """Over all motions that loops allow, `freedom` of them, the rates of actuators and of what is taken as locked.
+    """The rates of actuators and locks, over the `freedom` motions that loops allow.
 
-    locks: numbers of rows of `Slice.rows`; none where actuators control everything.
+    locks: numbers of rows of `Slice.rows`; none if actuators control everything.
     """
 
     held: Slice
@@ -40,15 +40,15 @@ class Powers:
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many as freedoms."""
+        """Whether there are as many rows as freedoms."""
         return self.held.model.nu + len(self.locks) >= self.freedom
 
     def rows(self, q: np.ndarray) -> np.ndarray:
-        """Of actuators and locks (n, rows, nv), on velocities in their units."""
+        """Rows of actuators and locks (n, rows, nv), on velocities in their units."""
         return np.concatenate([_actuated(self.held, q), self.held.rows(q)[:, list(self.locks)]], axis=1)
 
     def measure(self, q: np.ndarray) -> np.ndarray | None:
-        """As the parallel one of `Model.singularity`, for many states; None without actuators enough."""
+        """The parallel measure of `Model.singularity`, for many states; None without enough actuators."""
         if not self.enough:
             return None
         loops = self.held.model.closure(q)[1] * self.held.units
@@ -60,7 +60,7 @@ class Powers:
         return np.linalg.det(self.rows(q) / self.held.finer @ motions), motions
 
     def parallel(self, states: np.ndarray) -> Level | str:
-        """The same as a level to cut along, or why there is none."""
+        """The same as a level to cut along, or the reason why there is none."""
         model, freedom = self.held.model, self.freedom
         names = ", ".join(model.v_names[k] for k in model.driven) or "none"
         if not self.enough:
@@ -76,21 +76,21 @@ class Powers:
         return self.level
 
     def notes(self) -> Iterator[str]:
-        """Words on what is taken as locked."""
+        """Words on the locks."""
         names = list(dict.fromkeys(self.held.names[k] for k in self.locks))
         if names:
             yield f"taken as locked, since actuators do not control it: {', '.join(names)}"
 
 
 def powers(held: Slice, states: np.ndarray) -> Powers:
-    """Of the actuators of a mechanism on a slice, of which some states are known."""
+    """For a mechanism's actuators on a slice, some of whose states are known."""
     some = states[np.unique(np.linspace(0, len(states) - 1, SOME).astype(int))]
     freedom = min(held.freedom(q, slice_held=False) for q in some)
     return Powers(held, freedom, _locks(held, some, freedom))
 
 
 def least(rows: tuple[np.ndarray, ...], rank: int) -> np.ndarray:
-    """The least singular value that should not vanish over the largest, of rows below each other, for many states."""
+    """The `rank`-th singular value over the largest, of stacked rows, for many states."""
     sizes = np.linalg.svd(np.concatenate(rows, axis=1), compute_uv=False)
     return sizes[:, rank - 1] / sizes[:, 0]
 
@@ -101,9 +101,9 @@ def _actuated(held: Slice, q: np.ndarray) -> np.ndarray:
 
 
 def _locks(held: Slice, states: np.ndarray, freedom: int) -> tuple[int, ...]:
-    """Rows of what is held that restrain best, at all these states together, what actuators leave free.
+    """The held rows that best restrain, over all these states together, what actuators leave free.
 
-    Gram and Schmidt's orthogonalization, the row with the largest rest first.
+    By Gram-Schmidt orthogonalization, the row with the largest remainder first.
     """
     missing = freedom - held.model.nu
     if not 0 < missing <= freedom - 2:  # the slice leaves two freedoms, which are for actuators

@@ -1,13 +1,13 @@
-"""Sharing: what actuators and supports contribute to the forces that a motion takes, and what nothing can make.
+"""Sharing: what actuators and supports contribute to the forces of a motion, and what nothing can provide.
 
-With W what the loops allow (the identity for a tree), B the actuated freedoms, J_c the speeds of supported points and E
-the freedoms along which a remainder r may be left, the forces of the tree (paper 3, eq. 7) are shared out:
+With W the motions the loops allow (the identity for a tree), B the actuated freedoms, J_c the velocities of supported
+points and E the freedoms along which a remainder r is permitted, the forces of the tree (paper 3, eq. 7) are shared:
 
     W^T tau_O = W^T (B u + J_c^T f + E r)
 
-r is as small as it can be, then weighted squares of u and f are; or, with a weight of its own, r is one of them. That
-is a problem of least squares. Where supports can only push and rub so much, or efforts have bounds, it is one of the
-shortest vector within half-spaces, as in `actuation`; it is only posed where the least squares violate one.
+First r is minimized, then the weighted squares of u and f; or, with a weight of its own, r is one of them. That is a
+least squares problem. With limited friction, pushing supports, or bounds on efforts, it becomes a problem of the
+shortest vector within half-spaces, as in `actuation`; it is posed only if the least squares solution violates one.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,17 @@ import numpy as np
 from kempe.errors import StateError
 from kempe.kinetics.actuation import nearest
 
-RANK = 1e-9  # least singular value beside the largest that counts
-DEAR = 1e6  # the weight of r beside u and f where a half-space is in the way, before that is found exactly
-INSIDE = 1e-9  # of the largest force: what a half-space may be violated by
-TOUCHED = 1e-6  # of the largest force: nearer than this, a half-space is in the way
-UNMET = 1e-7  # of the largest forces at work: what may be left unmade
+RANK = 1e-9  # least relative singular value that counts
+DEAR = 1e6  # the weight of r relative to u and f if a half-space is active, before the exact solution
+INSIDE = 1e-9  # of the largest force: allowed violation of a half-space
+TOUCHED = 1e-6  # of the largest force: closer than this, a half-space is active
+UNMET = 1e-7  # of the largest acting forces: what may remain unmet
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """By what forces are made numbers of one unit, which are then counted by their squares: those of actuators and
-    supports, one after the other, and the remainder; remainder: what a square of r costs beside one of the others, None
-    for more than anything."""
+    """Scales that give all forces one unit, in which their squares are summed: those of actuators and supports in
+    order, and the remainder; remainder: the cost of a square of r relative to the others, None for infinite."""
 
     made: np.ndarray
     left: np.ndarray
@@ -37,13 +36,13 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """G and h: forces x of actuators and supports may have G x >= h."""
+    """G and h: forces x of actuators and supports must have G x >= h."""
 
     matrix: np.ndarray
     least: np.ndarray
 
     def broken(self, x: np.ndarray) -> float:
-        """How far x is outside."""
+        """The largest violation by x."""
         return float((self.least - self.matrix @ x).max(initial=0.0))
 
 
@@ -51,7 +50,7 @@ def share(
     made: np.ndarray, left: np.ndarray, needed: np.ndarray, costs: Costs, halves: Halves | None, strong: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """x and r with made x + left r = needed at one state; x within half-spaces, if any are given. strong: the largest
-    forces at work, which those that are needed may be small differences of."""
+    acting forces, of which those needed may be small differences."""
     made, left = made / costs.made, left / costs.left
     if costs.remainder is not None:
         left = left / np.sqrt(costs.remainder)
@@ -77,20 +76,20 @@ def _least(made: np.ndarray, left: np.ndarray, needed: np.ndarray, together: boo
         both = _shortest(np.hstack([made, left]), needed)
         return both[: made.shape[1]], both[made.shape[1] :]
     basis, sizes, ways = _apart(made)
-    rest = left - basis @ (basis.T @ left)  # what x cannot make instead
+    rest = left - basis @ (basis.T @ left)  # what x cannot provide instead
     r = _shortest(rest, needed - basis @ (basis.T @ needed), float(np.linalg.norm(left)))
     return ways @ (basis.T @ (needed - left @ r) / sizes), r
 
 
 def _shortest(matrix: np.ndarray, right: np.ndarray, scale: float = 0.0) -> np.ndarray:
-    """The shortest of the x for which matrix x is nearest to the right side."""
+    """The shortest least squares solution x of matrix x = right."""
     basis, sizes, ways = _apart(matrix, scale)
     return ways @ (basis.T @ right / sizes)
 
 
 def _apart(matrix: np.ndarray, scale: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a matrix reaches, by how much, and from where, as columns; beside its largest singular value or a scale,
-    where that is more."""
+    """The range of a matrix, its singular values, and their right vectors, as columns; relative to its largest singular
+    value or a scale, whichever is more."""
     if not matrix.size:
         return np.zeros((len(matrix), 0)), np.zeros(0), np.zeros((matrix.shape[1], 0))
     left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
@@ -115,8 +114,8 @@ def _within(made, left, needed, halves: Halves, together: bool, size: float) -> 
     x, r = both[:count], both[count:] / dear
     if together:
         return x, r
-    # With a finite weight r is not quite the least. Which half-spaces are in the way is known now: on their surface the
-    # least r, and then the least x, are a problem of least squares again.
+    # With a finite weight r is not quite minimal. The active half-spaces are known now: on their surface the least r,
+    # and then the least x, are a least squares problem again.
     touched = halves.matrix @ x - halves.least <= TOUCHED * size
     base, along = _shortest(halves.matrix[touched], halves.least[touched]), _kernel(halves.matrix[touched])
     y, exact = _least(made @ along, left, needed - made @ base, together=False)
@@ -132,7 +131,7 @@ def _within(made, left, needed, halves: Halves, together: bool, size: float) -> 
 
 
 def _kernel(matrix: np.ndarray) -> np.ndarray:
-    """A basis of what a matrix takes to zero."""
+    """A basis of the null space of a matrix."""
     if not matrix.size:
         return np.eye(matrix.shape[1])
     _, sizes, right = np.linalg.svd(matrix)

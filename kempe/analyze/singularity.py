@@ -1,4 +1,4 @@
-"""Singularity: how near a closed state is to losing control of its motion, or motion itself.
+"""Singularity: how close a closed state is to losing control of its motion, or motion itself.
 
 Three matrices can lose rank (C. Gosselin and J. Angeles, Singularity analysis of closed-loop kinematic chains, 1990).
 With J the Jacobian of the closures on all velocities:
@@ -9,7 +9,7 @@ With J the Jacobian of the closures on all velocities:
 
 A measure is the least singular value that should not vanish over the largest, lengths divided by the mechanism's size:
 0 at a singular pose. Accelerations are refused where J alone is singular by this measure. On a branch with more
-freedoms than others have, fewer values should not vanish.
+freedoms than others, fewer values should not vanish.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ PART = 0.1  # of the largest entry: joints that take part in a motion
 
 @dataclass(frozen=True)
 class Measure:
-    """One of the three: its value, its condition number, and the joints whose motion is gained or idle at the worst."""
+    """One of the three: its value, its condition number, and the joints whose motion is gained or idle in the critical
+    direction."""
 
     value: float
     joints: tuple[str, ...]
@@ -39,13 +40,13 @@ class Measure:
 
     @property
     def singular(self) -> bool:
-        """Whether it vanishes, to rounding."""
+        """Whether it vanishes up to rounding."""
         return self.value < SINGULAR
 
 
 @dataclass(frozen=True)
 class Singularity:
-    """The measures at a state; parallel is None without actuators enough, serial without an output."""
+    """The measures at a state; parallel is None without enough actuators, serial without an output."""
 
     constraint: Measure
     parallel: Measure | None
@@ -84,7 +85,7 @@ def singularity(model: Kinetics, q: np.ndarray, output: str | Marker | Body | No
 
 
 def _output(model: Kinetics, q: np.ndarray, output) -> np.ndarray:
-    """How the output moves with v: rates of a joint, or the twist of a point, lengths over the size."""
+    """The output's velocity per v: rates of a joint, or the twist of a point, lengths over the size."""
     if isinstance(output, str):
         if output in model.cut:
             return model.loop_matrix(q)[model.cut[output][1]]
@@ -97,7 +98,7 @@ def _output(model: Kinetics, q: np.ndarray, output) -> np.ndarray:
 
 
 def _measure(model: Kinetics, matrix: np.ndarray, rank: int) -> Measure:
-    """The singular value at which a matrix of this rank would lose it."""
+    """The singular value that vanishes if a matrix of this rank loses it."""
     if rank == 0 or not matrix.size:
         return Measure(1.0, ())
     _, sizes, right = np.linalg.svd(matrix)

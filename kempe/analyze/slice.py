@@ -1,7 +1,7 @@
 """Slice: the closed states of a mechanism on which joints, places or rotations of bodies keep values, many at once.
 
-Steps go along velocities with weights, so that lengths are numbers without unit: angles, and lengths over the size of
-the mechanism. Everything is done for many states in one call.
+Steps go along weighted velocities, so that lengths are dimensionless: angles, and lengths over the size of the
+mechanism. Everything is done for many states in one call.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,14 @@ from kempe.mechanism.joints import Helical
 
 TURN = 2 * np.pi
 NEWTON = 10
-LONGEST = 0.3  # of one step of Newton's method
-ALONG = 10  # steps at least between the limits of a joint
+LONGEST = 0.3  # the longest Newton step
+ALONG = 10  # least number of steps between the limits of a joint
 RANK = 1e-8  # of the largest singular value
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Closed states, and what is held besides: joints and places (`given`, at `values`), and bodies that keep a
-    rotation.
+    """Closed states with further conditions: joints and places (`given`, at `values`), and bodies that keep a rotation.
 
     names: of each of `rows`. step: between states, in radians or in sizes of the mechanism.
     """
@@ -38,18 +37,18 @@ class Slice:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Places in v of what is not held."""
+        """Indices in v of what is not held."""
         return np.setdiff1d(np.arange(self.model.nv), self.given.at_v)
 
     @cached_property
     def units(self) -> np.ndarray:
-        """What one of each velocity is in its unit: the size of the mechanism, of lengths."""
+        """The unit of each velocity: for lengths, the size of the mechanism."""
         return self.model.equations.steps
 
     @cached_property
     def all_weights(self) -> np.ndarray:
-        """Of all velocities, for lengths on the surface: lengths over the size of the mechanism; more where limits are
-        narrow, so that several steps lie between them."""
+        """Weights of all velocities, for lengths on the surface: lengths over the size of the mechanism; more for
+        narrow limits, so that several steps lie between them."""
         weights = 1 / self.units
         for limit in self.model.limits:
             between = max(limit.high - limit.low, 1e-12 * self.units[limit.v])
@@ -58,28 +57,28 @@ class Slice:
 
     @cached_property
     def finer(self) -> np.ndarray:
-        """Weights of all velocities in their units: more than 1 where limits are narrow."""
+        """Weights of all velocities in their units: more than 1 for narrow limits."""
         return self.all_weights * self.units
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Of those that are free."""
+        """Weights of the free velocities."""
         return self.all_weights[self.free]
 
     @cached_property
     def limit_units(self) -> np.ndarray:
-        """Of the coordinates that have limits."""
+        """Units of the coordinates that have limits."""
         return self.units[[limit.v for limit in self.model.limits]]
 
     @cached_property
     def measured_units(self) -> np.ndarray:
-        """Of what is held by measuring it."""
+        """Units of the measured conditions."""
         size = self.model.equations.closure_size
         return np.array([1.0 if m.turning else size for m in self.given.measured])
 
     @cached_property
     def turning(self) -> np.ndarray:
-        """Which coordinates are angles that come back after a turn: those without limits."""
+        """Which coordinates are periodic angles: those without limits."""
         out = np.zeros(self.model.nq, dtype=bool)
         for t in self.model.topology.tree:
             kind = t.joint.type
@@ -90,7 +89,7 @@ class Slice:
 
     @cached_property
     def quaternions(self) -> list[slice]:
-        """Where there are any in q."""
+        """Their slices of q."""
         tree = self.model.topology.tree
         return [slice(t.q.start, t.q.start + 4) for t in tree if len(t.joint.type.q_names) != len(t.joint.type.units)]
 
@@ -118,13 +117,13 @@ class Slice:
             change[opposite, at] = -b[opposite, at] - a[opposite, at]
         unit = np.eye(self.model.nv)
         columns = [self.model.rates(a, np.broadcast_to(unit[k], (len(a), len(unit)))) for k in self.free]
-        # Columns of dq/dv are at right angles to each other.
+        # The columns of dq/dv are orthogonal.
         return self.weights * np.stack(
             [np.einsum("ni,ni->n", c, change) / np.einsum("ni,ni->n", c, c) for c in columns], axis=1
         )
 
     def embedded(self, q: np.ndarray) -> np.ndarray:
-        """Coordinates in which near states are near, a turn or a sign of a quaternion apart or not."""
+        """Coordinates in which near states are near, even across a turn or the sign of a quaternion."""
         weights = np.zeros(self.model.nv)
         weights[self.free] = self.weights
         parts = []
@@ -143,8 +142,8 @@ class Slice:
     # ---- equations -------------------------------------------------------------------------------------
 
     def equations(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What vanishes, a number without unit, its Jacobian on the free velocities, and whether it vanishes the right
-        way round."""
+        """The dimensionless residual, its Jacobian on the free velocities, and whether it vanishes the
+        right way round."""
         error, jacobian, upright = self.model.closure(q)
         errors, rows, right = [error], [jacobian], np.all(upright > 0, axis=1)
         if self.given.measured:
@@ -162,7 +161,7 @@ class Slice:
         return np.hstack(errors), np.concatenate(rows, axis=1)[:, :, self.free], right
 
     def settle(self, q: np.ndarray, pinned: np.ndarray | None = None, steps: int = NEWTON):
-        """The closed states nearest to some, and which were found; pinned (n, limits): joints to be at a limit."""
+        """The closed states nearest to some, and which were found; pinned (n, limits): joints to put at a limit."""
         q, found = q.copy(), np.zeros(len(q), dtype=bool)
         rest = np.arange(len(q))
         at = np.zeros((len(self.model.limits), self.model.nv))
@@ -187,7 +186,7 @@ class Slice:
         return q, found
 
     def tangents(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Two directions along the surface (n, free, 2), and how far constraints are from losing rank."""
+        """Two directions along the surface (n, free, 2), and the distance of the constraints from losing rank."""
         jacobian = self.equations(q)[1] / self.weights
         _, sizes, right = np.linalg.svd(jacobian)
         rank = len(self.free) - 2
@@ -195,8 +194,8 @@ class Slice:
         return right[:, rank:].transpose(0, 2, 1), firm
 
     def rows(self, q: np.ndarray) -> np.ndarray:
-        """Rates of what the slice holds (n, rows, nv), on velocities in their units: joints of the tree, what is
-        measured, and turns of bodies."""
+        """Rates of what the slice holds (n, rows, nv), on velocities in their units: joints of the tree, measured
+        quantities, and rotations of bodies."""
         joints = np.eye(self.model.nv)[self.given.at_v]
         measured = self.given.matrix(q, self.model.nv) / self.measured_units[:, None]
         turns = [self.model.jacobian(name, q)[:, :3] for name, _ in self.bodies]
@@ -204,12 +203,12 @@ class Slice:
         return np.concatenate([np.broadcast_to(joints, (len(q), *joints.shape)), rest], axis=1)
 
     def motions(self, q: np.ndarray, count: int) -> np.ndarray:
-        """What may move when nothing but loops is held: `count` directions of weighted velocities (n, nv, count)."""
+        """`count` directions of weighted velocities (n, nv, count) that the loops alone allow."""
         jacobian = self.model.closure(q)[1] / self.all_weights
         return np.linalg.svd(jacobian)[2][:, self.model.nv - count :].transpose(0, 2, 1)
 
     def freedom(self, q: np.ndarray, slice_held: bool = True) -> int:
-        """How many freedoms there are at a state, on the slice or off it too."""
+        """The freedom at a state, on the slice or in all."""
         if slice_held:
             jacobian = self.equations(q[None])[1][0] / self.weights
         else:
@@ -227,7 +226,7 @@ class Slice:
 
 
 def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The shortest solutions; redundant rows do no harm."""
+    """The least-norm solutions; redundant rows do no harm."""
     u, sizes, v = np.linalg.svd(matrix, full_matrices=False)
     inverse = np.where(sizes > 1e-10 * sizes[:, :1], 1 / np.maximum(sizes, 1e-300), 0.0)
     return np.einsum("nki,nk->ni", v, inverse * np.einsum("njk,nj->nk", u, right))

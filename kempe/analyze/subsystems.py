@@ -1,9 +1,9 @@
-"""Inverse dynamics subsystem by subsystem (paper 2, section 2.2): each is solved as soon as it is determinate.
+"""Subsystems: inverse dynamics one subsystem at a time, each as soon as it is determinate (paper 2, section 2.2).
 
-The equations of subsystem j (eq. 6) are rows of tau + J^T lam = M vdot + h. Unknown are the efforts of its drives and
-the multipliers of the loops that pass through it, less those that are known from subsystems before. How many
-multipliers of a loop are independent is seen from J at the state, not counted: rows that follow from those of loops
-before are left out, and their multipliers are found at the end, as the least set that does the same.
+The equations of subsystem j (eq. 6) are rows of tau + J^T lam = M vdot + h. The unknowns are the efforts of its drives
+and the multipliers of the loops that pass through it, less those known from earlier subsystems. The number of
+independent multipliers of a loop is found from J at the state, not counted: rows that are redundant given earlier loops
+are left out, and their multipliers are found at the end, as the least equivalent set.
 """
 
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from kempe.kinetics.kinetics import Kinetics
 from kempe.topology.determinacy import Step, steps
 from kempe.topology.subsystems import Subsystems
 
-SMALL = 1e-9  # singular values beside the largest that count as none
-UNMET = 1e-8  # of the largest force at work: what may be left of the equations
+SMALL = 1e-9  # relative singular values that count as zero
+UNMET = 1e-8  # of the largest acting force: the residual allowed
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Efforts tau (nu), multipliers by the joint that closes each loop, and the steps they were found in.
+    """Efforts tau (nu), multipliers by the joint that closes each loop, and the steps in which they were found.
 
     words: a line for each step, what was solved for what, and why several were solved together.
     """
@@ -43,7 +43,7 @@ class Inverse:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Of a state: for each loop a basis of its independent multipliers, and their columns of J^T, all freedoms."""
+    """At a state: for each loop a basis of its independent multipliers, and their columns of J^T, all freedoms."""
 
     bases: list[np.ndarray]
     columns: list[np.ndarray]
@@ -64,7 +64,7 @@ def inverse_by_subsystems(model: Kinetics, q, v, a, p=None) -> Inverse:
     left, tau, amounts = needed.copy(), np.zeros(model.nv), [np.zeros(basis.shape[1]) for basis in parts.bases]
     for step in order:
         rows, drives, pull = _equations(model, parts, step)
-        scale = model.equations.steps[rows, None]  # works instead of forces and moments
+        scale = model.equations.steps[rows, None]  # work instead of forces and moments
         drive = np.eye(model.nv)[np.ix_(rows, drives)]
         efforts, new = _solved(scale * pull[rows], scale * drive, scale[:, 0] * left[rows])
         tau[drives] = efforts
@@ -82,8 +82,8 @@ def inverse_by_subsystems(model: Kinetics, q, v, a, p=None) -> Inverse:
 
 
 def _order(model: Kinetics, parts: Parts) -> tuple[Step, ...]:
-    """The steps to take; all at once where counting finds subsystems determinate that are not, since some actuators do
-    the same as others."""
+    """The steps to take; a single one if subsystems are determinate by counting but not in fact, since some actuators
+    are redundant."""
     found, counts = model.topology.subsystems, [basis.shape[1] for basis in parts.bases]
     sizes = [len(part.velocities) for part in found], [len(part.drives) for part in found]
     order = steps(*sizes, counts, [[number - 1 for number in passed] for passed in found.through])
@@ -109,7 +109,7 @@ def subsystems(model: Kinetics) -> Subsystems:
 
 
 def _independent(model: Kinetics, q, jacobian: np.ndarray, p) -> Parts:
-    """Of a state that is not singular."""
+    """At a state that is not singular."""
     parts = _parts(model, jacobian)
     if sum(basis.shape[1] for basis in parts.bases) != model.nv - allowed(model, q, p)[0].shape[1]:
         raise Singular(
@@ -119,7 +119,7 @@ def _independent(model: Kinetics, q, jacobian: np.ndarray, p) -> Parts:
 
 
 def _parts(model: Kinetics, jacobian: np.ndarray) -> Parts:
-    """Loop by loop the multipliers that do what those of loops before cannot."""
+    """Loop by loop, the multipliers that are independent of those of earlier loops."""
     scale, at = model.equations.steps, 0
     scaled = jacobian * scale
     largest = np.linalg.norm(scaled, 2) if scaled.size else 0.0
@@ -136,7 +136,7 @@ def _parts(model: Kinetics, jacobian: np.ndarray) -> Parts:
 
 
 def _equations(model: Kinetics, parts: Parts, step: Step) -> tuple[list[int], list[int], np.ndarray]:
-    """Rows of a step, those that are driven, and columns of J^T for its multipliers."""
+    """Rows of a step, the driven ones, and columns of J^T for its multipliers."""
     found = model.topology.subsystems
     rows = [k for j in step.subsystems for k in found[j].velocities]
     driven = set(model.driven.tolist())
@@ -145,7 +145,7 @@ def _equations(model: Kinetics, parts: Parts, step: Step) -> tuple[list[int], li
 
 
 def _rank(model: Kinetics, parts: Parts, step: Step) -> int:
-    """Of a step's equations; lengths measured by the mechanism's size."""
+    """Rank of a step's equations; lengths over the mechanism's size."""
     rows, drives, pull = _equations(model, parts, step)
     scale = model.equations.steps[rows, None]
     matrix = np.hstack([pull[rows] * scale, np.eye(model.nv)[np.ix_(rows, drives)]])
@@ -154,24 +154,24 @@ def _rank(model: Kinetics, parts: Parts, step: Step) -> int:
 
 
 def _solved(pull: np.ndarray, drive: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least efforts, and with them the least multipliers, that do what is needed."""
+    """The least efforts, and with them the least multipliers, that meet what is needed."""
     left, sizes, _ = np.linalg.svd(pull)
     rank = int((sizes > SMALL * sizes.max(initial=0.0)).sum())
-    across = left[:, rank:].T  # what multipliers cannot do
-    # Actuators whose joints cannot move do nothing there, but for rounding of what they do otherwise.
+    across = left[:, rank:].T  # what multipliers cannot provide
+    # Actuators whose joints cannot move do nothing there, up to rounding of their other effects.
     efforts = _shortest(across @ drive, across @ needed, SMALL * np.abs(drive).max(initial=0.0))
     return efforts, _shortest(pull, needed - drive @ efforts, SMALL * sizes.max(initial=0.0))
 
 
 def _shortest(matrix: np.ndarray, right: np.ndarray, least: float) -> np.ndarray:
-    """Of all x that bring matrix x nearest to the right side the shortest; singular values up to `least` are none."""
+    """The shortest least squares solution x of matrix x = right; singular values up to `least` count as zero."""
     left, sizes, x = np.linalg.svd(matrix, full_matrices=False)
     kept = sizes > least
     return x[kept].T @ (left[:, kept].T @ right / sizes[kept])
 
 
 def _least(model: Kinetics, q, jacobian: np.ndarray, lam: np.ndarray, p) -> np.ndarray:
-    """Of all multipliers that do the same, those of least size, as `Model.multipliers` has them."""
+    """The least of all equivalent multipliers, as in `Model.multipliers`."""
     rank = model.nv - allowed(model, q, p)[0].shape[1]
     inside = np.linalg.svd(jacobian * model.equations.steps)[0][:, :rank]
     return inside @ (inside.T @ lam)

@@ -1,4 +1,4 @@
-"""Supports: points of bodies that press on the ground, or on a wall, and rub against it, at times."""
+"""Supports: points of bodies that press on the ground or a wall, with friction, at times."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ Point = Marker | Body | str
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Support:
-    """A body pressed on something that does not move, at one point or at several, as those of a sole.
+    """A body pressed on something that does not move, at one or several points, such as those of a sole.
 
     points: a marker, a body (at its origin) or a name such as "foot.heel"; or several of them.
-    normal: where the ground pushes to, in world axes. friction: the largest force along the ground beside the one
-        across it, infinite where nothing slides; 0 where it is smooth.
-    during: when it acts: (from, to) in seconds, several such pairs, or a truth for every row; always unless given.
-    name: how it is called; else as its points are.
+    normal: the direction in which the ground pushes, in world axes. friction: the largest tangential force relative
+        to the normal one, infinite if nothing slides; 0 if smooth.
+    during: when it acts: (from, to) in seconds, several such pairs, or a boolean for every row; always by default.
+    name: by default that of its points.
     """
 
     points: Point | Sequence[Point]
@@ -34,7 +34,7 @@ class Support:
     name: str = ""
 
     def __post_init__(self):
-        """Checks numbers, and brings them into one form."""
+        """Checks and normalizes the values."""
         several = [self.points] if isinstance(self.points, Point) else list(self.points)
         if not several or not all(isinstance(point, Point) for point in several):
             raise StateError(
@@ -52,14 +52,14 @@ class Support:
 
     @property
     def axes(self) -> np.ndarray:
-        """The normal, and two directions along the ground, as rows."""
+        """The normal, and two tangential directions, as rows."""
         normal = np.asarray(self.normal)
         along = np.cross(normal, np.eye(3)[np.abs(normal).argmin()])
         along /= np.linalg.norm(along)
         return np.stack([normal, along, np.cross(normal, along)])
 
     def acts(self, t: np.ndarray) -> np.ndarray:
-        """In which rows, (n,)."""
+        """The rows in which it acts, (n,)."""
         t = np.atleast_1d(doubles(t, "acts: t", StateError))
         if self.during is None:
             return np.ones(len(t), dtype=bool)
@@ -75,7 +75,7 @@ class Support:
         return np.any((t[:, None] >= pairs[:, 0]) & (t[:, None] <= pairs[:, 1]), axis=1)
 
     def jacobians(self, model: Kinetics, q: np.ndarray, p) -> np.ndarray:
-        """By which the speeds of its points along its axes follow from v, (n, points, 3, nv)."""
+        """The velocities of its points along its axes per v, (n, points, 3, nv)."""
         q = doubles(q, "jacobians: q", StateError)
         if q.ndim != 2:
             raise StateError(f"jacobians: q has shape {q.shape}; it takes rows, (n, {model.nq})")
@@ -84,7 +84,7 @@ class Support:
 
     @property
     def inside(self) -> np.ndarray:
-        """G: forces of a point along the axes that it can bear have G f >= 0; a pyramid within the cone of friction."""
+        """G: admissible forces of a point along the axes have G f >= 0; a pyramid within the friction cone."""
         push = np.array([[1.0, 0.0, 0.0]])
         if self.friction == math.inf:
             return push
@@ -94,8 +94,8 @@ class Support:
 
 
 def _velocities(model: Kinetics, point: Marker, q: np.ndarray, p) -> np.ndarray:
-    """By which a point's velocity follows from v, (n, 3, nv): from that of its body's origin, so that all points of a
-    rigid body share one kernel."""
+    """A point's velocity per v, (n, 3, nv): from that of its body's origin, so that all points of a rigid body share
+    one kernel."""
     if point.body.beam is not None or any(isinstance(x, str) for x in point.position):
         return model.jacobian(point, q, p=p)[:, 3:]
     twist = model.jacobian(point.body, q, p=p)

@@ -1,16 +1,16 @@
-"""Surface: all closed states of a mechanism with two freedoms, which are a surface in the space of its coordinates.
+"""Surface: all closed states of a mechanism with two freedoms, as a surface in the space of its coordinates.
 
-Problem. Cover with triangles what can be reached from a start, joint limits kept, and cut the triangles where a
+Problem. Cover with triangles what can be reached from a start within joint limits, and cut the triangles where a
 function vanishes.
 
-Must. Every corner of a triangle is a closed state. Poses that are singular for actuators or for a point are nothing
-special here: only where constraints themselves lose rank do sheets of the surface touch, and that is told.
+Must. Every corner of a triangle is a closed state. Singular poses of actuators or of a point are nothing special here:
+sheets of the surface touch only where the constraints themselves lose rank, and that is reported.
 
 Should. Thousands of states in a second: everything is done for many states at once.
 
-Discussion. From each state steps go in six directions of the tangent plane and fall back onto the surface by Newton's
-method; a step that would land near a known state is not gone. Angles count modulo a turn, unless they have limits.
-Steps end a little beyond limits, and triangles are cut there afterwards.
+Discussion. From each state, steps go in six directions of the tangent plane and return to the surface by Newton's
+method; steps that would land near a known state are skipped. Angles count modulo a turn, unless they have limits. Steps
+end a little beyond limits, and triangles are cut there afterwards.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from kempe.analyze.mesh import Mesh, crossed, split, stars
 from kempe.analyze.slice import Slice, solved
 from kempe.errors import StateError
 
-NEAR = 0.7  # steps: states are not nearer to each other than about this
-BENT = 0.5  # cosine between tangent planes: less, and two states are not neighbours
+NEAR = 0.7  # steps: approximately the least distance between states
+BENT = 0.5  # cosine between tangent planes: with less, two states are not neighbours
 SECANT, MEETING = 40, 5
 VANISHED = 1e-9  # of the largest value
-ASIDE = 1e-6  # for slopes
-AS_NEAR = 1 - 1e-6  # of the largest: the first that is as large is taken
+ASIDE = 1e-6  # finite difference for slopes
+AS_NEAR = 1 - 1e-6  # of the largest: the first this large is taken
 SIX = np.array([[np.cos(a), np.sin(a)] for a in np.arange(6) * np.pi / 3])
 
-Level = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # of states q: values, and bases that give them signs
+Level = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # of states q: values, and bases that give their signs
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Surface:
     # ---- covering --------------------------------------------------------------------------------------
 
     def flooded(self, start: np.ndarray, most: int) -> np.ndarray:
-        """States all over the surface, a step apart, as far as can be gone from a start."""
+        """States all over the reachable surface, a step apart."""
         tangent = canonical(self.slice.tangents(start[None])[0])
         q, turned, known = start[None], tangent, self.slice.embedded(start[None])
         front = np.array([0])
@@ -107,7 +107,7 @@ class Surface:
         return mesh.part(mesh.around())[0]
 
     def _within(self, mesh: Mesh, k: int) -> Mesh:
-        """The part of a mesh on which a joint keeps its limits."""
+        """The part of a mesh within the limits of a joint."""
         limit = self.slice.model.limits[k]
         for sign, bound in ((1, limit.low), (-1, limit.high)):
             if not np.isfinite(bound):
@@ -130,7 +130,7 @@ class Surface:
     # ---- cutting ---------------------------------------------------------------------------------------
 
     def cut(self, mesh: Mesh, level: Level, earlier: tuple[Level, np.ndarray] | None = None) -> tuple[Mesh, np.ndarray]:
-        """The mesh with corners put where a function vanishes, and which corners these are.
+        """The mesh with corners where a function vanishes, and which corners these are.
 
         earlier: another function that was cut along, and the corners it gave; where curves meet, both vanish.
         """
@@ -175,7 +175,7 @@ class Surface:
                 side[at] = sign
             left[rest] = np.abs(value)
             rest = rest[closed & (np.abs(value) > tiny) & (high[rest] - low[rest] > 1e-15)]
-        # Where bases turn too far along an edge for signs to be compared, a sign jumps, and nothing vanishes.
+        # If bases turn too far along an edge to compare signs, a sign jumps without a zero.
         return best, found & (left <= VANISHED * np.abs(values).max(initial=0.0))
 
     def _meeting(self, q: np.ndarray, levels: tuple[Level, Level]) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +199,7 @@ class Surface:
 
 
 def thinned(places: np.ndarray, radius: float) -> np.ndarray:
-    """Which points stay when those too near to an earlier one are left out."""
+    """Which points remain when those too near to an earlier one are left out."""
     left_out = np.zeros(len(places), dtype=bool)
     if len(places):
         pairs = KDTree(places).query_pairs(radius, output_type="ndarray")
@@ -210,8 +210,8 @@ def thinned(places: np.ndarray, radius: float) -> np.ndarray:
 
 
 def canonical(tangent: np.ndarray) -> np.ndarray:
-    """Tangents (n, free, 2) turned so that the first is along the coordinate that lies nearest to the plane, and the
-    second turns the next nearest one forward: they depend on the plane alone, not on what it was found by."""
+    """Tangents (n, free, 2) turned so that the first is along the coordinate closest to the plane, and the second turns
+    the next closest one forward: they depend on the plane alone, not on how it was found."""
     near = (tangent**2).sum(axis=2)
     rows = np.arange(len(tangent))
     first = np.argmax(near >= AS_NEAR * near.max(axis=1, keepdims=True), axis=1)
@@ -224,7 +224,7 @@ def canonical(tangent: np.ndarray) -> np.ndarray:
 
 
 def carried(tangent: np.ndarray, across: np.ndarray) -> np.ndarray:
-    """Tangents turned within their planes to be as parallel as can be to others; across = tangent' other."""
+    """Tangents turned within their planes to be as parallel as possible to others; across = tangent' other."""
     flip = np.linalg.det(across) < 0
     tangent[flip, :, 0] *= -1
     across[flip, 0] *= -1
@@ -235,5 +235,5 @@ def carried(tangent: np.ndarray, across: np.ndarray) -> np.ndarray:
 
 
 def _same_side(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """1 where two bases are turned alike, -1 where not."""
+    """1 for bases of equal orientation, else -1."""
     return np.sign(np.linalg.det(np.einsum("nki,nkj->nij", a, b)))

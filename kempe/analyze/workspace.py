@@ -1,12 +1,12 @@
 """Workspace: where a point of a mechanism with two freedoms can go, and the singular curves that bound and divide it.
 
-The closed states are a surface, covered with triangles from a start (`surface`); singular poses are curves on it, where
-a determinant changes its sign (after C. Gosselin and J. Angeles, 1990):
+The closed states form a surface, covered with triangles from a start (`surface`); singular poses are curves on it,
+where a determinant changes its sign (after C. Gosselin and J. Angeles, 1990):
 
-    parallel, type II   of the rates of the actuated joints over the motions there are: control is lost
+    parallel, type II   of the rates of the actuated joints over the allowed motions: control is lost
     serial, type I      of the velocities of the point over them: the point has lost a direction; these are the outline
 
-Triangles are cut along these curves, so that the picture of each on the plane is not folded.
+Triangles are cut along these curves, so that the image of each on the plane is not folded.
 """
 
 from collections.abc import Mapping
@@ -31,18 +31,18 @@ from kempe.mechanism.bodies import Body, Marker
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STEP = 0.05  # times the root of the number of joints that move
+STEP = 0.05  # times the root of the number of moving joints
 MOST = 200_000  # states
-FLAT = 1e-9  # a way this thin, beside its length, is in a plane
-ALIKE = 0.05  # spreads that differ less than this are taken as equal when a view is chosen
-MOVES = 1e-6  # of a step: joints that move less stay where they are
+FLAT = 1e-9  # relative thickness below which points lie in a plane
+ALIKE = 0.05  # relative difference below which spreads count as equal when a view is chosen
+MOVES = 1e-6  # of a step: joints that move less are at rest
 MODES = ("all", "start")
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Poses along a line: kind is "parallel" or "serial" where they are singular, "limit" where a joint is at one, and
-    "outline" where a curved surface is seen from the side.
+    """Poses along a line: kind is "parallel" or "serial" for singular ones, "limit" for a joint at one, and "outline"
+    where a curved surface is seen edge-on.
 
     q (n, nq), points (n, 3) and plane (n, 2), as in a `Workspace`; a closed curve ends where it begins.
     """
@@ -60,12 +60,12 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Where a point can go.
+    """The region a point can reach.
 
-    q (n, nq): closed states; points (n, 3): the point there; triangles (t, 3): states that are neighbours.
+    q (n, nq): closed states; points (n, 3): the point there; triangles (t, 3): neighbouring states.
     axes (2, 3): the directions of the picture; flat: whether the point stays in their plane.
-    parallel, serial, constraint (n,): measures of singularity, 0 where singular; parallel is None without actuators
-        enough; serial is of the point's position alone.
+    parallel, serial, constraint (n,): measures of singularity, 0 at singular poses; parallel is None without enough
+        actuators; serial is of the point's position alone.
     curves: singular curves. rest (.., 3, 2): triangles of the picture that mode "start" leaves out.
     """
 
@@ -87,7 +87,7 @@ class Workspace:
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self):
-        """Arrays are not to be written to."""
+        """Makes arrays read-only."""
         for value in (self.q, self.points, self.triangles, self.axes, self.parallel, self.serial, self.constraint):
             if value is not None:
                 value.flags.writeable = False
@@ -109,18 +109,18 @@ class Workspace:
 
     @cached_property
     def area(self) -> float:
-        """Of the picture, in square metres: places that several states reach count once."""
+        """Area of the picture, in square metres: places that several states reach count once."""
         return area(self.plane[self.triangles])
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the two axes: x, y or z where they are the world's."""
+        """Names of the two axes: x, y or z if they are the world's."""
         first, second = (_axis_name(axis) for axis in self.axes)
         return first, second
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """A figure: places coloured by their distance from a singular pose, and singular curves; saved if there is a
-        path. Where several states reach a place, the best of them is shown."""
+        """A figure: places coloured by their distance from a singular pose, with singular curves; saved if a path is
+        given. For places that several states reach, the best of them is shown."""
         from kempe.results.workspaces import draw
 
         return draw(self, path)
@@ -161,7 +161,7 @@ def workspace(
         raise StateError(f"workspace: mode is {' or '.join(map(repr, MODES))}, not {mode!r}")
     held, state = _slice(model, start, step, hold)
     _check_start(held, state)
-    model.jacobian(point, state.q)  # a point that is none is told before the work
+    model.jacobian(point, state.q)  # check the point before the work
     surface = Surface(held)
     mesh = surface.covered(state.q, MOST if most is None else most)
     if not len(mesh.triangles):
@@ -239,13 +239,13 @@ def _slice(model: Kinetics, start, step: float | None, hold: Mapping) -> tuple[S
     q, closed = found.settle(state.q[None], steps=80)
     if not closed[0]:
         raise NotClosed(f"workspace: near the start nothing closes with {', '.join(hold) or 'its loops'} as asked")
-    if step is None:  # the more joints move, the longer is a step in which each moves as far
+    if step is None:  # the more joints move, the longer a step in which each moves as far
         found = replace(found, step=STEP * float(np.sqrt(_moving(found, q))))
     return found, State(model, q[0], np.zeros(model.nv))
 
 
 def _moving(found: Slice, q: np.ndarray) -> int:
-    """How many joints move on a slice, at a state of it or beside: whatever it is held by."""
+    """How many joints move on a slice, at or near one of its states, however it is held."""
     tangent = found.tangents(q)[0]
     beside = found.settle(found.moved(q, STEP * tangent.sum(axis=2)))[0]
     rates = [np.linalg.norm(way, axis=2) for way in (tangent, found.tangents(beside)[0])]
@@ -253,7 +253,7 @@ def _moving(found: Slice, q: np.ndarray) -> int:
 
 
 def _rotation(now: np.ndarray, wanted) -> np.ndarray:
-    """A rotation matrix, or an angle about z; what there is now for None."""
+    """A rotation matrix, or an angle about z; the present one for None."""
     if wanted is None:
         return now
     if np.ndim(wanted) == 0:
@@ -283,7 +283,7 @@ def _check_start(held: Slice, start: State) -> None:
     raise StateError(f"{what}, and a picture shows 2; hold some joints: hold={{{extra}}} keeps them as at the start")
 
 
-# ---- what vanishes at singular poses ---------------------------------------------------------------------
+# ---- determinants and measures ---------------------------------------------------------------------------
 
 
 def _serial(held: Slice, point, axes: np.ndarray) -> Level:
@@ -328,7 +328,7 @@ def _bordering(mesh: Mesh, limit: int) -> tuple[Mesh, np.ndarray]:
 
 
 def _measures(held: Slice, actuators: Powers, q: np.ndarray, point):
-    """As those of `Model.singularity`, for many states; the serial one is of the point's position."""
+    """The measures of `Model.singularity`, for many states; the serial one is of the point's position."""
     model, scale = held.model, held.units[held.free]
     rows = model.jacobian(point, q)[:, 3:, held.free] / model.equations.closure_size
     serial = least((held.equations(q)[1] * scale, rows * scale), len(held.free))
@@ -339,7 +339,7 @@ def _measures(held: Slice, actuators: Powers, q: np.ndarray, point):
 
 
 def _view(points: np.ndarray, plane: str | None) -> tuple[np.ndarray, bool]:
-    """The two axes of the picture, the world's where that fits, and whether the points lie in their plane."""
+    """The two axes of the picture, the world's if they fit, and whether the points lie in their plane."""
     world = np.eye(3)
     spread = points - points.mean(axis=0)
     _, sizes, directions = np.linalg.svd(spread, full_matrices=False)
@@ -350,7 +350,7 @@ def _view(points: np.ndarray, plane: str | None) -> tuple[np.ndarray, bool]:
             raise StateError(f"workspace: plane is two of x, y and z, such as 'xz', not {plane!r}")
         axes = world[["xyz".index(name) for name in plane]]
         return axes, flat and bool(np.abs(axes @ normal).max() < 1e-6)
-    if not flat:  # seen along the axis of the world in which it is thinnest, from above if that is about as good
+    if not flat:  # seen along the world axis of least spread, from above if that is about as good
         along = np.linalg.norm(spread, axis=0)
         normal = world[2 if along[2] <= (1 + ALIKE) * along.min() else int(along.argmin())]
     k = int(np.abs(normal).argmax())

@@ -1,1 +1,1 @@
-"""Integrators: compiled loops over steps, with error control, dense output and events; they know no mechanism."""
+"""Integrate: compiled loops over steps, with error control, dense output and events; independent of mechanisms."""

@@ -1,8 +1,8 @@
-"""Radau IIA of order 5: a polynomial of degree 3 whose slope is right at three times of a step, the last its end.
+"""Collocation: Radau IIA of order 5: a cubic polynomial whose slope is exact at three times of a step, one its end.
 
-With Z_i = Y_i - y the ways to the three stages, they solve Z = h (A x I) F(Z). Newton's method multiplies this by
-(h A)^-1, and the eigenvectors of A^-1 part the 3 n equations into n real ones and n complex ones (E. Hairer and
-G. Wanner, Solving Ordinary Differential Equations II, 2nd ed. (1996), IV.8):
+The stage increments Z_i = Y_i - y solve Z = h (A x I) F(Z). Newton's method multiplies this by (h A)^-1, and the
+eigenvectors of A^-1 split the 3 n equations into n real ones and n complex ones (E. Hairer and G. Wanner, Solving
+Ordinary Differential Equations II, 2nd ed. (1996), IV.8):
 
     (mu / h - df/dy) dW = L F - mu / h W,    W = L Z,    Z = R W,
 
@@ -28,7 +28,7 @@ COMPLEX = complex(3 + (3 ** (1 / 3) - 3 ** (2 / 3)) / 2, (3 ** (5 / 6) + 3 ** (7
 
 
 def _eigenvector(mu: complex) -> np.ndarray:
-    """Of A^-1, its last entry 1."""
+    """An eigenvector of A^-1, its last entry 1."""
     shifted = INVERSE - mu * np.eye(3)
     return np.append(np.linalg.solve(shifted[:2, :2], -shifted[:2, 2]), 1.0)
 
@@ -38,18 +38,18 @@ _LEFT = np.linalg.inv(_RIGHT)
 RIGHT_REAL, LEFT_REAL = np.real(_RIGHT[:, 0]).copy(), np.real(_LEFT[0]).copy()
 RIGHT_COMPLEX, LEFT_COMPLEX = 2 * _RIGHT[:, 1], _LEFT[1].copy()  # Z = R_0 W_0 + Re(2 R_1 W_1)
 
-# The estimate compares with the rule of order 3 that takes f(y) with weight 1 / mu besides, filtered by the real matrix
-# of Newton's method (IV.8, eqs. 8.17-8.19): (mu / h - df/dy)^-1 (f(y) + sum E_i Z_i / h).
+# The estimate is the difference from the rule of order 3 that also uses f(y), with weight 1 / mu, filtered by the real
+# matrix of Newton's method (IV.8, eqs. 8.17-8.19): (mu / h - df/dy)^-1 (f(y) + sum E_i Z_i / h).
 _COMPARED = np.linalg.solve(np.vander(TIMES, increasing=True).T, np.array([1 - 1 / REAL, 1 / 2, 1 / 3]))
 ESTIMATE = REAL * ((_COMPARED - WEIGHTS[2]) @ INVERSE)
 
 
 def _through(nodes: np.ndarray, k: int) -> Polynomial:
-    """One at node k, zero at the others."""
+    """The Lagrange polynomial of node k."""
     others = np.delete(nodes, k)
     return Polynomial.fromroots(others) / float(np.prod(nodes[k] - others))
 
 
-SLOPES = [_through(TIMES, k) for k in range(3)]  # of the polynomial, for a slope of one at one of the stages
-# Coefficients of theta, theta^2 and theta^3 in the way to a part theta of the step, a row for each Z_i.
+SLOPES = [_through(TIMES, k) for k in range(3)]  # of the polynomial, for a unit slope at one of the stages
+# Coefficients of theta, theta^2 and theta^3 of the increment at a part theta of the step, a row for each Z_i.
 WAYS = np.array([_through(np.append(0.0, TIMES), k + 1).coef[1:] for k in range(3)])

@@ -1,10 +1,10 @@
-"""Crossings: where in a step an event's expression passes zero, and the step that ends there.
+"""Crossings: where in a step an event's expression crosses zero, and the step that ends there.
 
-Expressions are looked at on the polynomial of the step. Between two looks an expression is taken for the cubic that
-has its values and slopes there, and a look half way tells how much that is off. Where the cubic turns back before zero,
-by more than it is off, nothing happens between; where it may not, there is a look at its turning point, and others
-half way, until one or the other is certain. Then steps that end at the event correct its time, so that it is as exact
-as any other point of the run. m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+Expressions are evaluated on the polynomial of the step. Between two samples an expression is approximated by the cubic
+Hermite interpolant, and a sample half way gives its error. If the cubic turns back before zero by more than its error,
+nothing happens between; if in doubt, there is a sample at its turning point, and others half way, until the case is
+decided. Steps that end at the event then correct its time, so that it is as exact as any other point of the run. m are
+the doubles and w the integers of `memory.py`. Nothing here calls Python.
 """
 
 import math
@@ -14,8 +14,8 @@ from kempe.integrate.native import compiled
 from kempe.integrate.steps import between, copy, evaluate, guards, settle, take
 
 FINEST = 1.0 / 512  # of a step: no interval is halved further
-BESIDE = 1e-4  # of a step: between the two looks that give a slope
-DOUBT = 4.0  # times as much as it is off half way, a cubic may be off elsewhere
+BESIDE = 1e-4  # of a step: distance of the two samples that give a slope
+DOUBT = 4.0  # the error of a cubic elsewhere, relative to half way
 BISECTIONS = 52
 REFINEMENTS = 4
 
@@ -28,7 +28,7 @@ def sign(x):
 
 @compiled
 def take_sides(m, w):
-    """On which side of each event's zero the run is; at a zero, the side it is going to."""
+    """The side of each event's zero that the run is on; at a zero, the side it is going to."""
     side, spot = w[SIDE], w[SPOT]
     guards(m, w, m[T], w[Y])
     for e in range(w[EVENTS]):
@@ -52,7 +52,7 @@ def expression(m, w, t, h, theta, event):
 
 @compiled
 def look(m, w, t, h, theta, place, aside):
-    """Puts the expressions at a part of the step, and their slopes by another look aside, into SEEN."""
+    """Puts the expressions at a part of the step, and their slopes from a second sample aside, into SEEN."""
     count, guarded = w[EVENTS], w[GUARDED]
     expression(m, w, t, h, theta + aside, 0)
     copy(m, guarded, place + count, count)
@@ -64,7 +64,7 @@ def look(m, w, t, h, theta, place, aside):
 
 @compiled
 def doubted(m, w, low, high):
-    """Where between two looks an expression may be across zero, and back, unseen: a part of the step; else NaN."""
+    """Where between two samples an expression may cross zero and back unnoticed: a part of the step; else NaN."""
     count, at_low = w[EVENTS], w[SEEN]
     at_middle, at_high = at_low + 2 * count, at_low + 3 * count
     width, first = high - low, math.nan
@@ -75,14 +75,14 @@ def doubted(m, w, low, high):
         a, b, middle = side * m[at_low + e], side * m[at_high + e], side * m[at_middle + e]
         da, db = side * width * m[at_low + count + e], side * width * m[at_high + count + e]
         off = DOUBT * abs(middle - (0.5 * (a + b) + 0.125 * (da - db)))
-        # a + da s + c2 s^2 + c3 s^3, and where it turns
+        # a + da s + c2 s^2 + c3 s^3, and its turning points
         c2, c3 = 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db
         square = c2 * c2 - 3 * c3 * da
         if not square > 0:
             continue
         q = -(c2 + math.copysign(math.sqrt(square), c2))
         turns = (min(da / q, q / (3 * c3)), max(da / q, q / (3 * c3))) if c3 != 0 else (da / q, da / q)
-        seen, last = b, 2.0  # what is known to come after
+        seen, last = b, 2.0  # the known value after it
         for turn in (turns[1], turns[0]):
             if 0 < turn < 1:
                 value = a + turn * (da + turn * (c2 + turn * c3))
@@ -96,8 +96,8 @@ def doubted(m, w, low, high):
 
 @compiled
 def crossed(m, w, t, h, low, high, place):
-    """The first event between two looks, of which the later are at a place; sides are those of the later, where there
-    is none."""
+    """The first event between two samples, the later of which is at `place`; sides are those of the later, if there is
+    none."""
     side, signs = w[SIDE], w[SIGN]
     earliest, which = 2.0, NONE
     for e in range(w[EVENTS]):
@@ -124,7 +124,7 @@ def crossed(m, w, t, h, low, high, place):
 
 @compiled
 def find(m, w, t, h):
-    """The first event on the polynomial of the step: the part of the step at which it is, and its number or NONE."""
+    """The first event on the polynomial of the step: its part of the step, and its number or NONE."""
     count, at_low = w[EVENTS], w[SEEN]
     at_middle, at_high = at_low + 2 * count, at_low + 3 * count
     low, high = 0.0, 1.0
@@ -152,7 +152,7 @@ def find(m, w, t, h):
 
 @compiled
 def across(m, w, t, h, theta):
-    """Whether any expression is on another side there than where the interval began."""
+    """Whether any expression there is on another side than at the beginning of the interval."""
     expression(m, w, t, h, theta, 0)
     found = False
     for e in range(w[EVENTS]):
@@ -162,8 +162,8 @@ def across(m, w, t, h, theta):
 
 @compiled
 def step_to(m, w, t, size, event):
-    """A step of that size, brought onto the manifold; the event's expression there."""
-    if w[EULER]:  # the slope at t was replaced by the one the step went along
+    """A step of that size, projected onto the manifold; the event's expression there."""
+    if w[EULER]:  # the slope at t was replaced by the one of the step
         copy(m, w[Y], w[CELLS] + 1, w[N])
         evaluate(m, w, t, 0)
     take(m, w, t, size)
@@ -174,7 +174,8 @@ def step_to(m, w, t, size, event):
 
 @compiled
 def land(m, w, t, h, theta, event):
-    """Steps from t to the event itself, its time corrected by what is left of its expression; the size of the step."""
+    """Steps from t to the event itself, correcting its time by the remaining value of its expression; the size of the
+    step."""
     reach = 1e-3
     before = expression(m, w, t, h, theta - reach, event)
     rate = (expression(m, w, t, h, theta + reach, event) - before) / (2 * reach * h)
@@ -185,11 +186,11 @@ def land(m, w, t, h, theta, event):
         if not abs(other - size) > ULP * max(abs(t), size):
             break
         better = step_to(m, w, t, other, event)
-        if not abs(better) < abs(left):  # an expression that jumps has no rate
+        if not abs(better) < abs(left):  # a jump has no rate
             step_to(m, w, t, size, event)
             break
         size, left = other, better
-    # Rounding may have left it just before the zero, where it would be found once more.
+    # Rounding may have left it just before the zero, where it would be found again.
     push = ULP * max(abs(t), h)
     while sign(left) == w[w[SIDE] + event] and size < h and push < 1e-12 * max(abs(t), h):
         size = min(size + push, h)

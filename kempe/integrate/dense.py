@@ -1,9 +1,9 @@
-"""Dense: accelerations of closed mechanisms by elimination with complete pivoting, where no compiled choice suits.
+"""Dense: accelerations of closed mechanisms by elimination with complete pivoting, if no compiled choice is fit.
 
-Which rows of the loops' equations are independent, and which velocities generalized, is found anew for every step:
-paper 3's procedure carried out in numbers. Within a step it stays: slopes lie off the loops a little, where other rows
-would give other accelerations, and a step whose slopes do not go together is worth little. Throughout, m
-are the doubles and w the whole numbers of `memory.py`.
+The independent closure rows and the generalized velocities are chosen anew for every step: paper 3's procedure carried
+out numerically. They are kept within a step: slopes are taken slightly off the loops, where other rows would give other
+accelerations, and a step with inconsistent slopes is worth little. Throughout, m are the doubles and w the integers of
+`memory.py`.
 """
 
 import numpy as np
@@ -14,10 +14,10 @@ from kempe.integrate.native import compiled
 
 @compiled
 def reduced(a, columns, rank, pivots, kept, seek):
-    """Eliminates the first columns of a matrix, with complete pivoting, until as many rows are unit rows as its rank;
-    the columns in their order, and the least pivot. Pivots are sought, or are those that were found before and are kept
-    from that place on, a column with its bits turned where its pivot was negative: the least pivot is given as negative
-    where one has changed its sign since: at a pose where two vanish, their product keeps it."""
+    """Eliminates the first columns of a matrix, with complete pivoting, until the number of unit rows equals its rank;
+    returns the columns in their order, and the least pivot. Pivots are sought, or read from `kept` on, where a column
+    is bitwise inverted if its pivot was negative: the least pivot is returned as negative if one has changed sign
+    since. If two vanish at a pose, their product keeps its sign."""
     rows, width = a.shape
     order = np.arange(columns)
     least, turned = 1.0, False
@@ -54,8 +54,8 @@ def reduced(a, columns, rank, pivots, kept, seek):
 
 @compiled
 def eliminated(m, w, beside, count):
-    """The loops' rows, scaled, with so many columns beside them, eliminated; the columns in their order, and the least
-    pivot. Pivots are sought where REPIVOT asks for it, and kept until then."""
+    """The scaled closure rows, with so many columns beside them, eliminated; the columns in their order, and the least
+    pivot. Pivots are sought if REPIVOT is set, and kept until then."""
     rows, nv = w[ROWS], w[NV]
     a = np.empty((rows, nv + count))
     for i in range(rows):
@@ -71,7 +71,7 @@ def eliminated(m, w, beside, count):
 
 @compiled
 def dense_step(m, w, out):
-    """The change of dependent velocities that does what the right-hand sides ask for, into the doubles from `out`."""
+    """The change of dependent velocities for the right-hand sides, into the doubles from `out`."""
     a, order, _ = eliminated(m, w, w[DENSE_GAMMA], 1)
     nv, columns = w[NV], w[DENSE_SCALES] + w[ROWS]
     for k in range(nv):
@@ -81,7 +81,7 @@ def dense_step(m, w, out):
 
 @compiled
 def dense_velocities(m, w, v):
-    """Makes the dependent velocities of those from `v` follow from the others."""
+    """Computes the dependent velocities of those from `v`."""
     a, order, _ = eliminated(m, w, 0, 0)
     nv, rank, columns = w[NV], w[RANK], w[DENSE_SCALES] + w[ROWS]
     for k in range(rank):
@@ -93,8 +93,8 @@ def dense_velocities(m, w, v):
 
 @compiled
 def moved_by(m, w, forces, count, a, order):
-    """x of M x - J^T lam = forces, J x = what stood beside the rows before they were eliminated, for so many columns of
-    both; how far the inertia matrix is from singular."""
+    """x of M x - J^T lam = forces, J x = the columns beside the rows before elimination, for so many columns of both;
+    and the distance of the inertia matrix from singularity."""
     nv, rank, columns = w[NV], w[RANK], w[DENSE_SCALES] + w[ROWS]
     free = nv - rank
     basis, x = np.zeros((nv, free)), np.zeros((nv, count))
@@ -133,7 +133,7 @@ def moved_by(m, w, forces, count, a, order):
 
 @compiled
 def solved_symmetric(a, b):
-    """Columns b of a positive matrix, solved for in place; its least pivot beside the largest entry."""
+    """Solves for columns b with a positive matrix, in place; returns its least pivot relative to the largest entry."""
     size, count = b.shape
     health, largest = 1.0, 0.0
     for k in range(size):
@@ -156,7 +156,7 @@ def solved_symmetric(a, b):
 
 @compiled
 def dense_accelerations(m, w, out):
-    """vdot, from the inertia matrix, the forces that are left, and the loops; fitness is the least pivot."""
+    """vdot, from the inertia matrix, the remaining forces, and the loops; fitness is the least pivot."""
     a, order, least = eliminated(m, w, w[DENSE_GAMMA], 1)
     x, health = moved_by(m, w, w[DENSE_REST], 1, a, order)
     for i in range(w[NV]):

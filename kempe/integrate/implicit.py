@@ -1,10 +1,10 @@
-"""Implicit steps: Radau IIA of order 5 with exact Jacobians, for motions whose fast parts are damped.
+"""Implicit: steps of Radau IIA of order 5 with exact Jacobians, for motions whose fast parts are damped.
 
 A step solves for its three stages by Newton's method with the matrices of `collocation.py`, estimates its error, and
-leaves slopes in k as steps of explicit methods do: all else (projection, events, rows, coordinates chosen anew) is the
-same loop. The Jacobian, the derivative of slopes by the state, is found column by column from `variation`; it is kept
-while iterations converge fast. Criteria are those of Hairer and Wanner (IV.8). Throughout, m are the doubles and w the
-whole numbers of `memory.py`. Nothing here calls Python.
+leaves slopes in k like explicit steps: all else (projection, events, rows, change of coordinates) is the same loop. The
+Jacobian, the derivative of slopes by the state, is formed column by column from `variation`; it is kept while
+iterations converge fast. Criteria are those of Hairer and Wanner (IV.8). Throughout, m are the doubles and w the
+integers of `memory.py`. Nothing here calls Python.
 """
 
 import math
@@ -29,8 +29,8 @@ from kempe.integrate.memory import *
 from kempe.integrate.native import compiled, entry
 from kempe.integrate.steps import copy, evaluate, look_up, native
 
-ITERATIONS = 7  # of Newton's method, at most
-FAST = 1e-3  # rate of convergence at which a Jacobian is kept
+ITERATIONS = 7  # most Newton iterations
+FAST = 1e-3  # rate of convergence below which a Jacobian is kept
 UNSOLVED = 10.5  # error of a step that did not converge: the next one is half as long
 
 
@@ -39,7 +39,7 @@ UNSOLVED = 10.5  # error of a step that did not converge: the next one is half a
 
 @compiled
 def factor(a, w, exchanged):
-    """L and U of a real or complex matrix, in place, with rows exchanged for the largest pivots; whether there are."""
+    """L and U of a real or complex matrix, in place, with partial pivoting; whether it is regular."""
     n = len(a)
     for k in range(n):
         best = k
@@ -62,7 +62,7 @@ def factor(a, w, exchanged):
 
 @compiled
 def solve(a, w, exchanged, b):
-    """b over the matrix that was factored, in place."""
+    """Solves for b with the factored matrix, in place."""
     n = len(a)
     for k in range(n):
         other = w[exchanged + k]
@@ -80,7 +80,7 @@ def solve(a, w, exchanged, b):
 
 @compiled
 def vary(m, w, entry):
-    """What varies with one entry of (q, v, z, a)."""
+    """The variation with one entry of (q, v, z, a)."""
     m[w[SEED] + entry] = 1.0
     native(m, w, VARIATION, IN_VARIATION, OUT_VARIATION)
     m[w[SEED] + entry] = 0.0
@@ -90,7 +90,7 @@ def vary(m, w, entry):
 def differentiate(m, w, t):
     """The derivative of slopes by the state at y, whose slope is the first of k.
 
-    By an entry of the state, accelerations and multipliers vary as M da - J^T dlam = -dr1, J da = -dr2.
+    For an entry of the state, accelerations and multipliers vary as M da - J^T dlam = -dr1, J da = -dr2.
     """
     n, nq, nv, rows = w[N], w[NQ], w[NV], w[ROWS]
     held, varied, last = w[HELD], w[VARIED], w[VARIED] + n
@@ -118,14 +118,14 @@ def differentiate(m, w, t):
             m[forces + i * n + k] = -m[varied + nq + i]
         for i in range(rows):
             m[sides + i * n + k] = -m[last + i]
-    if not w[NUMERIC]:  # else as they are: those that the slopes were found with
+    if not w[NUMERIC]:  # else those used for the slopes
         w[REPIVOT] = 1
     a, order, _ = eliminated(m, w, sides, n)
     x, _ = moved_by(m, w, forces, n, a, order)
     for i in range(nv):
         for k in range(n):
             by_state[nq + i, k] = x[i, k]
-    for k in range(w[TURNS]):  # slopes are taken at quaternions of length 1, whatever theirs is
+    for k in range(w[TURNS]):  # slopes are taken at normalized quaternions
         turn = w[w[TURNING] + k]
         for i in range(n):
             along = 0.0
@@ -141,7 +141,8 @@ def differentiate(m, w, t):
 
 @compiled
 def find_multipliers(m, w):
-    """Of the loops, from J^T lam = r1 with lam left out; zero for rows that follow from others, which may be any."""
+    """Multipliers of the loops, from J^T lam = r1 evaluated without lam; zero for redundant rows, where they are
+    arbitrary."""
     nv, rows = w[NV], w[ROWS]
     scales = w[DENSE_SCALES]
     a = np.empty((nv, rows + 1))
@@ -159,7 +160,7 @@ def find_multipliers(m, w):
 
 @compiled
 def factored(m, w, h):
-    """mu / h - df/dy, the real one and the complex one, factored for this step size; whether that could be done."""
+    """Factors mu / h - df/dy, the real one and the complex one, for this step size; whether both are regular."""
     n = w[N]
     by_state = m[w[JACOBIAN] : w[JACOBIAN] + n * n].reshape((n, n))
     real, both = matrices(m, w)
@@ -185,7 +186,7 @@ def matrices(m, w):
 
 @compiled
 def expect(m, w, t, h, z):
-    """Ways to the stages to begin with: along the last polynomial, where it began here too or ended here; else none."""
+    """Initial stage increments: from the last polynomial, if it began or ended here; else zero."""
     n, ratio = w[N], h / m[LASTED] if m[LASTED] > 0.0 else 0.0
     past = 0.0
     if m[BEGUN] != t:
@@ -204,14 +205,14 @@ def expect(m, w, t, h, z):
 
 @compiled
 def allowed(m, w, i):
-    """The error that entry i of the state may have."""
+    """The error tolerance of entry i of the state."""
     return m[ABSOLUTE] * m[w[USUAL] + i] + m[RELATIVE] * abs(m[w[Y] + i])
 
 
 @compiled
 def slope(m, w, t, stage):
-    """The slope at t of the state in the cells, its quaternions brought to length 1: what equations of motion make of
-    others differs from one formulation to the next, and is no part of the Jacobian."""
+    """The slope at t of the state in the cells, with normalized quaternions: the effect of others differs between
+    formulations, and is not in the Jacobian."""
     for k in range(w[TURNS]):
         first, squares = w[CELLS] + 1 + w[w[TURNING] + k], 0.0
         for i in range(first, first + 4):
@@ -223,7 +224,7 @@ def slope(m, w, t, stage):
 
 @compiled
 def converge(m, w, t, h, z):
-    """Newton's method for the ways to the stages, from what is expected; whether it converged."""
+    """Newton's method for the stage increments, from their prediction; whether it converged."""
     n, y, k = w[N], w[Y], w[K]
     real, both = matrices(m, w)
     at = w[EXCHANGED]
@@ -274,7 +275,7 @@ def converge(m, w, t, h, z):
 
 @compiled
 def estimate(m, w, t, h, z):
-    """The error of the step, as a part of what is allowed; a large one is filtered twice (IV.8, eq. 8.20)."""
+    """The error of the step over its tolerance; a large one is filtered twice (IV.8, eq. 8.20)."""
     n, y, cells = w[N], w[Y], w[CELLS] + 1
     real, _ = matrices(m, w)
     e, size = np.empty(n), 0.0
@@ -300,7 +301,7 @@ def estimate(m, w, t, h, z):
 
 @compiled
 def same(m, one, other, count):
-    """Whether two parts hold the same numbers."""
+    """Whether two parts are equal."""
     apart = 0
     for i in range(count):
         apart += m[one + i] != m[other + i]
@@ -309,7 +310,7 @@ def same(m, one, other, count):
 
 @entry("nothing", "doubles", "words", "word")
 def implicit_step(doubles, words, _work):
-    """A step of the size that is tried: slopes into k, the state it leads to into new, and its error. Of no size, the
+    """A step of the size to try: slopes into k, the resulting state into new, and its error. With size zero, the
     Jacobian only."""
     sizes = carray(words, (WORDS,))
     m, w = carray(doubles, (sizes[DOUBLES],)), carray(words, (sizes[WHOLE],))
@@ -319,7 +320,7 @@ def implicit_step(doubles, words, _work):
         return
     z, done, current = np.empty((3, n)), False, w[JACOBIANS] > 0 and same(m, w[BASE], w[Y], n)
     anew = w[JACOBIANS] == 0 or w[OUTDATED] or h == 0.0
-    while True:  # once more with a Jacobian of this state, where that of an earlier one did not do
+    while True:  # repeat with a Jacobian of this state if an earlier one fails
         if anew and not current:
             differentiate(m, w, t)
             current = True

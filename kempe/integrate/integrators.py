@@ -1,7 +1,7 @@
 """Integrators: one compiled loop for all Runge-Kutta tables, with error control, dense output and events.
 
-The step size is chosen as in Hairer, Norsett and Wanner (II.4): from the estimate's size, by at most a factor of 10 up
-and 5 down. Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+The step size is controlled as in Hairer, Norsett and Wanner (II.4): by the size of the estimate, by at most a factor of
+10 up and 5 down. Throughout, m are the doubles and w the integers of `memory.py`. Nothing here calls Python.
 """
 
 import math
@@ -11,32 +11,32 @@ from kempe.integrate.memory import *
 from kempe.integrate.native import compiled, entry, matrix, numbers, vector
 from kempe.integrate.steps import between, copy, error, evaluate, first_step, interpolate, settle, strain, take
 
-# With the usual safety of 0.9 a fifth of all steps is taken in vain, and runs that are as exact take 13 % more work.
+# With the usual safety of 0.9 a fifth of all steps is rejected, and equally exact runs take 13 % more work.
 SAFETY, SHRINK, GROW = 0.75, 0.2, 10.0
-FITTING = 0.12  # fitness of generalized coordinates at which step sizes are remembered
-FORGOTTEN = 0.9  # how much of them is left a step later
-ASIDE = 0.9  # of its size: what a step through a singular pose is tried again with, where a stage met the pose itself
-SPOILT = 2.0  # times as large an error as before is let pass by each of these tries, up to 1e6 of what is allowed
+FITTING = 0.12  # fitness of generalized coordinates above which step sizes are remembered
+FORGOTTEN = 0.9  # decay of the remembered step size per step
+ASIDE = 0.9  # of its size: the next try of a step through a singular pose, if a stage met the pose itself
+SPOILT = 2.0  # factor by which each of these tries relaxes the tolerance, up to 1e6
 BY_SHIFT = 2  # value of JUST_REJECTED
-MOVED = 0.3  # of what is allowed: how far a projection may move a step; usual is a hundredth
-STABLE = 5.8  # h |lambda| near the end of dop853's stability: 6.1 along the negative axis, 5.96 along the imaginary one
-LOOK = 1000  # steps between looks for stiffness; then as many steps in a row are at STABLE as CERTAIN, with few others
+MOVED = 0.3  # of the tolerance: how far a projection may move a step; a hundredth is usual
+STABLE = 5.8  # h |lambda| near dop853's stability limit: 6.1 along the negative axis, 5.96 along the imaginary one
+LOOK = 1000  # steps between checks for stiffness; then CERTAIN steps in a row at STABLE, with few others
 CERTAIN, RELIEVED = 15, 6
 CROWD = 5  # steps between two rows: about a period of what they follow, at usual tolerances
 
 
 @compiled
 def finite(m, start, count):
-    """Whether all entries of a part are."""
+    """Whether all entries of a part are finite."""
     total = 0.0
     for i in range(count):
-        total += 0.0 * m[start + i]  # NaN, where one is not
+        total += 0.0 * m[start + i]  # NaN if one is not finite
     return total == 0.0
 
 
 @compiled
 def record(m, w, rows, state):
-    """The next row of output: a state, and the outside values as they are held."""
+    """The next row of output: a state, and the held external values."""
     n = w[N]
     for i in range(n):
         rows[w[ROW], i] = m[state + i]
@@ -47,7 +47,7 @@ def record(m, w, rows, state):
 
 @compiled
 def begin(m, w, until):
-    """Works out the slope at a state that was just given, and what follows from it; NONE, or why it cannot go on."""
+    """Computes the slope at a new state, and what follows from it; NONE, or the reason why it cannot go on."""
     copy(m, w[Y], w[CELLS] + 1, w[N])
     w[REPIVOT], m[ROUNDING], m[LASTED] = 1, 0.0, 0.0
     evaluate(m, w, m[T], 0)
@@ -75,7 +75,7 @@ def begin(m, w, until):
 
 @compiled
 def strained(m, w, h):
-    """Whether steps have for some time been as long as stability, not accuracy, lets them be (IV.2), or crowd."""
+    """Whether steps have for some time been limited by stability, not accuracy (IV.2), or crowded."""
     if w[STRAINED] == 0 and w[STEPS] % LOOK != LOOK - 1:
         return False
     w[CROWDED] = w[STRAINED] == 0 and CROWD * m[H] < m[SPACING]
@@ -92,7 +92,7 @@ def strained(m, w, h):
 
 @compiled
 def reject(m, w, h, size):
-    """Has a step tried again that is off by so many times what is allowed."""
+    """Retries a step whose error is `size` times the tolerance."""
     m[H] = h * (max(SHRINK, SAFETY * size ** -m[EXPONENT]) if math.isfinite(size) else SHRINK)
     w[REJECTED] += 1
     w[JUST_REJECTED] = 1
@@ -100,9 +100,9 @@ def reject(m, w, h, size):
 
 @entry("word", "words", "double", "word")
 def advance(table, until, budget):
-    """Goes on until a time, an event, or a number of steps; says which. The table has m, w, times and rows: rows are
-    filled at the times that are given; where every step is to have one, at the end of each, with its time, as long as
-    there is room."""
+    """Advances until a time, an event, or a number of steps; returns which. The table has m, w, times and rows: rows
+    are filled at the given times; or, with a row for every step, at the end of each, with its time, while there is
+    room."""
     m, w, times, rows = vector(table, 0), numbers(table, 1), vector(table, 2), matrix(table, 3)
     n, last = w[N], w[K] + (w[SLOPES] - 1) * w[WIDE]
     adaptive, asked = w[ESTIMATES] > 0, 0 if w[EVERY] else len(times)
@@ -120,7 +120,7 @@ def advance(table, until, budget):
             return PAUSED
         budget -= 1
 
-        # How far: to the next time at which something jumps at most; a rest of almost nothing is not left over.
+        # The target: at most the next discontinuity in time; no tiny remainder is left.
         target, m[LATEST] = until, math.inf
         if w[NEXT_JUMP] < w[JUMPS]:
             target = min(until, m[w[JUMP_TIMES] + w[NEXT_JUMP]])
@@ -150,7 +150,7 @@ def advance(table, until, budget):
         settle(m, w, t, h)
         m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
         if w[WATCH] and not m[FIT] >= m[WEAK_BELOW]:
-            m[H] = h  # the step is not taken: others will have to try it
+            m[H] = h  # the step is not taken: another method has to try it
             return WEAK
         if controlled and m[SHIFT] > max(MOVED, 2 * m[ROUNDING]):
             if w[JUST_REJECTED] != BY_SHIFT or m[SHIFT] < 0.5 * m[SHIFTED]:
@@ -158,14 +158,14 @@ def advance(table, until, budget):
                 reject(m, w, h, m[SHIFT] / MOVED)
                 w[JUST_REJECTED], w[REPIVOT] = BY_SHIFT, 1
                 continue
-            m[ROUNDING] = m[SHIFT]  # a smaller step did not lessen it
+            m[ROUNDING] = m[SHIFT]  # a smaller step did not reduce it
         if controlled:
             factor = GROW if size == 0.0 else min(GROW, SAFETY * size ** -m[EXPONENT])
             if w[JUST_REJECTED]:
                 factor = min(1.0, factor)
             w[JUST_REJECTED] = 0
             m[H] = max(h * factor, wanted) if cut else h * factor
-            if m[FIT] > FITTING:  # the usual size, not one that was cut short by what lies ahead
+            if m[FIT] > FITTING:  # the usual size, not one shortened by what lies ahead
                 m[STEADY] = max(wanted, FORGOTTEN * m[STEADY])
         if not (finite(m, w[NEW], n) and finite(m, last, n)):
             return SINGULAR if m[HEALTH] < m[FLOOR] else NON_FINITE
@@ -180,7 +180,7 @@ def advance(table, until, budget):
                 whole, h = h, land(m, w, t, h, theta, fired)
                 m[HEALTH], m[FIT] = m[w[APPLIED]], m[w[APPLIED] + 1]
                 cut = cut and whole - h <= 4 * ULP * max(abs(t), whole)
-        # Many small steps add up to the time they should: what an addition rounds off is added to the next.
+        # Compensated summation: what an addition rounds off is added to the next.
         arrived = target if cut else max(t, t + (h - m[LOST]))
         m[LOST] = 0.0 if cut else (arrived - t) - (h - m[LOST])
         while w[ROW] < asked and times[w[ROW]] < arrived:

@@ -1,4 +1,4 @@
-"""Layout: where the memory of a run has its parts, worked out once for all runs of the same sizes."""
+"""Layout: the positions of all parts in the memory of a run, computed once for all runs of the same sizes."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,16 +8,15 @@ import numpy as np
 from kempe.integrate.memory import *
 from kempe.integrate.tables import METHODS
 
-LINE = 8  # doubles in a line of the processor's cache
-KEPT_WORDS = [*range(IMPLICIT), RANK, WORK, *range(EVALUATIONS, IN_SYSTEM)]  # whole numbers that no method changes
+LINE = 8  # doubles in a cache line
+KEPT_WORDS = [*range(IMPLICIT), RANK, WORK, *range(EVALUATIONS, IN_SYSTEM)]  # integers that no method changes
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of everything that a layout depends on: coordinates, velocities, states of a law, values from outside,
-    parameters, actuated freedoms, freedoms with limits, events, equations of loops, scales, pieces and powers of the
-    table of outside values, times at which something jumps; freedom of the mechanism; and the places of
-    quaternions in q."""
+    """All sizes that determine a layout: coordinates, velocities, states of a law, external values, parameters,
+    actuated freedoms, freedoms with limits, events, loop equations, scales, pieces and powers of the table of external
+    values, discontinuities in time; freedom of the mechanism; and the positions of quaternions in q."""
 
     method: str
     nq: int
@@ -39,8 +38,8 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """m and w of a run before it has begun, and which entries of w are addresses: `targets` places of m; sizes of the
-    parts that a run keeps whatever its method."""
+    """Initial m and w of a run, and which entries of w are addresses: `targets` are positions in m; sizes of the parts
+    that a run keeps whatever its method."""
 
     m: np.ndarray
     w: np.ndarray
@@ -49,16 +48,16 @@ class Layout:
     shared: dict[int, int]
 
     def begin(self) -> tuple[np.ndarray, np.ndarray]:
-        """Memory of a run's own."""
+        """New memory for a run."""
         room = np.empty(len(self.m) + LINE)
-        first = -(room.ctypes.data // 8) % LINE  # lines are the processor's own
+        first = -(room.ctypes.data // 8) % LINE  # aligned with cache lines
         m, w = room[first : first + len(self.m)], self.w.copy()
         m[:] = self.m
         w[self.pointers] = m.ctypes.data + 8 * self.targets
         return m, w
 
     def taken_over(self, m: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Memory of a run that goes on by another method, which m and w have come this far with."""
+        """Memory of a run that continues by another method from the state in m and w."""
         own, words = self.begin()
         exponent = own[EXPONENT]
         own[:CLOCK] = m[:CLOCK]
@@ -72,7 +71,7 @@ class Layout:
 
 @lru_cache(64)
 def layout(s: Sizes) -> Layout:
-    """Of these sizes."""
+    """The layout for these sizes."""
     method, n = METHODS[s.method], s.nq + s.nv + s.nz
     wide = -(-n // LINE) * LINE
     stages, solving = len(method.a), int(METHODS[s.method].implicit)
@@ -94,8 +93,8 @@ def layout(s: Sizes) -> Layout:
         COEFFICIENTS: s.pieces * s.powers * s.width,
         JUMP_TIMES: 3 * s.jumps,
         GUARDED: s.events,
-        SEEN: 5 * s.events,  # at two looks, with slopes, and half way
-        PROJECTED: s.nq + s.nv + 1,  # and what is left of the residual
+        SEEN: 5 * s.events,  # two samples, with slopes, and half way
+        PROJECTED: s.nq + s.nv + 1,  # and the remaining residual
         APPLIED: 2 + s.nu + s.limited,  # health, fitness, u, stops
         DENSE_REST: s.nv,
         DENSE_INERTIA: s.nv * s.nv if s.loops or solving else 0,
@@ -117,7 +116,7 @@ def layout(s: Sizes) -> Layout:
     filled = []
     for place, part in parts.items():
         start = -(-start // LINE) * LINE  # every part begins a line, so that none is written together with another
-        if place == CELLS:  # time fills up a line, so that the state begins one
+        if place == CELLS:  # time is at the end of a line, so that the state begins one
             start += LINE - 1
         w[place] = start
         if isinstance(part, np.ndarray):
@@ -143,7 +142,7 @@ def layout(s: Sizes) -> Layout:
 
 
 def _pointers(s: Sizes, w: np.ndarray):
-    """Entries of w that are addresses, and the places of m they point to."""
+    """Entries of w that are addresses, and the positions in m they point to."""
     cells, applied, seed, varied = (int(w[k]) for k in (CELLS, APPLIED, SEED, VARIED))
     outside = cells + 1 + int(w[WIDE])
     inputs = np.concatenate([cells + np.cumsum([0, 1, s.nq, s.nv]), outside + np.cumsum([0, s.width, s.p])])

@@ -1,18 +1,17 @@
-"""The memory of a run: one array of doubles and one of whole numbers, laid out here and worked on by compiled code.
+"""Memory: one array of doubles and one of integers for a whole run, laid out here and used by compiled code.
 
-Compiled functions take these two arrays and nothing else: passing every part on its own made calls slower, and compiling
-them many times slower. Constants below are places of single numbers; parts that differ in size are found by offsets.
+Compiled functions take these two arrays and nothing else: passing every part separately made calls slower, and
+compiling them many times slower. The constants below are positions of single numbers; parts of variable size are found
+by offsets.
 """
 
-# ruff: noqa: E501 (tables are read best in one line)
-
-# Doubles with a place of their own: time and what its additions have rounded off, step size, tolerances, 1 / (order of the estimate + 1), longest step, least
-# health, health now; between which times a step looks at what depends on time: it begins just after a jump and ends just
-# before one; how well generalized coordinates fit now, below which fitness others are to be sought, and below which a step is
-# not taken; the last step size at which they fitted well; how far the last step was moved by its projection, and the last that
-# was rejected for it, and how much of that is rounding; of implicit steps: the size that is tried, the error found, the size
-# that matrices are factored for, when the last polynomial begins and how long it is; how far apart rows are at most, 0 where
-# steps may crowd between them. CLOCK is how many there are.
+# Doubles with fixed positions: time and its accumulated rounding, step size, tolerances, 1 / (order of the estimate +
+# 1), longest step, least health, present health; the times between which a step evaluates functions of time: it begins
+# just after a discontinuity and ends just before one; present fitness of generalized coordinates, the fitness below
+# which others are to be sought, and below which a step is rejected; the last step size at which they were fit; how far
+# the projection has moved the last step, and the last step rejected for it, and how much of that is rounding; for
+# implicit steps: the size to try, the error found, the size that matrices are factored for, the beginning and length of
+# the last polynomial; the largest spacing of rows, 0 if steps may crowd between them. CLOCK is their number.
 (
     T,
     LOST,
@@ -41,18 +40,19 @@ them many times slower. Constants below are places of single numbers; parts that
     CLOCK,
 ) = range(25)
 
-# Whole numbers. Addresses of native code, 0 where there is none:
+# Integers. Addresses of native code, 0 if there is none:
 SYSTEM, GUARD, PROJECT, RATES, HOOK, CLOSURE, IMPLICIT, VARIATION = range(8)
-# sizes: of the state, of q, v, z, w; events; slopes of a step and with dense output; powers of dense output, error estimates;
-# pieces and powers of the table of w; times at which something jumps; whether the rule is Euler's;
+# sizes: of the state, of q, v, z, w; events; slopes of a step and with dense output; powers of dense output, error
+# estimates; pieces and powers of the table of w; discontinuities in time; whether the rule is Euler's;
 N, NQ, NV, NZ, NW, EVENTS, SLOPES, ALL_SLOPES, POWERS, ESTIMATES, PIECES, TABLE_POWERS, JUMPS, EULER = range(8, 22)
-# how many equations the loops have, how many of them are independent; the address of native code's workspace; how many doubles
-# and whole numbers there are; how many doubles a state has room for: whole lines, zeros where it ends;
+# the number of loop equations, and of the independent ones; the address of native code's workspace; the numbers of
+# doubles and integers; the number of doubles reserved for a state: whole lines, padded with zeros;
 ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
-# where parts begin among the doubles: arguments of native code (t, state, w, p, c), what is usual of entries of the state, states, slopes, polynomial, powers of a
-# part of the step, estimated errors, table of the rule, table of w, jumps, what native code gives, what events have been seen to be, what the dense solve of loops works on; of implicit steps: accelerations and
-# multipliers that are held and the direction that is varied, what varies, and that for all directions; how slopes vary with the
-# state, and in which state that was found; factored matrices; ways to the stages;
+# offsets among the doubles: arguments of native code (t, state, w, p, c), typical sizes of the state's entries, states,
+# slopes, polynomial, powers of a part of the step, estimated errors, table of the rule, table of w, discontinuities,
+# results of native code, samples of events, workspace of the dense solve of loops; for implicit steps: held
+# accelerations and multipliers and the direction of variation, the variation, and that for all directions; the Jacobian
+# of slopes, and the state at which it was formed; factored matrices; stage increments;
 (
     CELLS,
     USUAL,
@@ -89,16 +89,16 @@ ROWS, RANK, WORK, DOUBLES, WHOLE, WIDE = range(22, 28)
     COMPLEX_FACTORS,
     STAGES,
 ) = range(28, 62)
-# where the sides, signs and directions of events begin among the whole numbers, the pivots of the dense way, the rows that
-# factored matrices exchanged, and the places of quaternions in q; how many of these there are;
+# offsets among the integers: sides, signs and directions of events, pivots of the dense way, row exchanges of factored
+# matrices, and positions of quaternions in q; the number of these;
 SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(62, 69)
-# counters and flags; FRESH: 1 where the slope is to be worked out anew, 2 where sides of events are to be taken as well; CROSS:
-# error control is off where inertia is singular; WATCH: fitness is looked at; CROSSING: error control is off; NUMERIC: loops are
-# solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense way
-# is to seek its pivots anew; JACOBIANS: how often one was worked out; OUTDATED: whether one is to be at the next implicit step;
-# SENSING: stiffness is looked for; STRAINED, EASY: steps at the limit of stability, and steps since that were not; CROWDED:
-# steps are short beside SPACING; SEES: events look at efforts, which have to be those of their time; EVERY: rows are where steps
-# end, not at times that are given;
+# counters and flags; FRESH: 1 if the slope is to be recomputed, 2 if the sides of events are too; CROSS: error control
+# is off where inertia is singular; WATCH: fitness is monitored; CROSSING: error control is off; NUMERIC: loops are
+# solved by the dense way; LAST_TELLS: the slope at the end of a step is part of its error estimate; REPIVOT: the dense
+# way is to seek new pivots; JACOBIANS: how many were computed; OUTDATED: whether the next implicit step needs a new
+# one; SENSING: stiffness is monitored; STRAINED, EASY: steps at the limit of stability, and later steps that were not;
+# CROWDED: steps are short relative to SPACING; SEES: events depend on efforts, which have to be those of their time;
+# EVERY: rows are at the ends of steps, not at given times;
 (
     EVALUATIONS,
     STEPS,
@@ -125,12 +125,12 @@ SIDE, SIGN, DIRECTION, ORDER, EXCHANGED, TURNING, TURNS = range(62, 69)
     SEES,
     EVERY,
 ) = range(69, 93)
-# tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense way, of
-# the variation.
+# tables of pointers: arguments and results of the system, of project and rates, of the hook, of the guard, of the dense
+# way, of the variation.
 IN_SYSTEM, OUT_SYSTEM, IN_SHORT, OUT_PROJECT, OUT_RATES, OUT_HOOK, OUT_GUARD = 93, 100, 107, 110, 113, 114, 115
 OUT_DENSE, OUT_CLOSURE, IN_VARIATION, OUT_VARIATION, WORDS = 116, 124, 126, 139, 144
 
-# How `advance` can end.
+# The endings of `advance`.
 REACHED, PAUSED, EVENT, SINGULAR, TOO_SMALL, NON_FINITE, STOPPED, FADING, WEAK, STIFF = range(10)
 NONE = -1  # no event
 SLOPE, SLOPE_AND_SIDES = 1, 2  # values of FRESH

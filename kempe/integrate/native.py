@@ -1,8 +1,8 @@
-"""How integrators are compiled and kept, and how compiled code calls native code by its address.
+"""Native: how integrators are compiled and cached, and how compiled code calls native code by its address.
 
 Functions that Python calls are entries: native functions of addresses and numbers. Their machine code is kept in the
-one cache there is (`compiler.cache`), as that of programs is, and linked like it; numba's own cache, which would be
-unpickled, is not used.
+same cache as that of programs (`compiler.cache`), and linked like it; numba's own cache, which would be unpickled, is
+not used.
 """
 
 import ctypes
@@ -23,9 +23,9 @@ from kempe.compiler import cache as disk
 from kempe.compiler import native
 from kempe.compiler.forks import compiling
 
-LANES = 8  # doubles that are worked on at once, a line of memory
+LANES = 8  # doubles computed at once, a cache line
 SYMBOL = "kempe_entry"
-KINDS: dict[str, tuple[Any, Any]] = {  # of arguments and results: as numba and as ctypes have them
+KINDS: dict[str, tuple[Any, Any]] = {  # of arguments and results: their types in numba and ctypes
     "nothing": (types.void, None),
     "doubles": (types.CPointer(types.float64), ctypes.c_void_p),
     "words": (types.CPointer(types.int64), ctypes.c_void_p),
@@ -35,32 +35,32 @@ KINDS: dict[str, tuple[Any, Any]] = {  # of arguments and results: as numba and 
 
 
 def compiled(function):
-    """Compiles a function that others of these call, along with them; it cannot be called from Python."""
+    """Compiles a function together with the compiled functions that call it; it cannot be called from Python."""
     options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(nogil=True, error_model="numpy", **options)(function)
 
 
 class Entry:
-    """A native function that is compiled, or fetched, when it is first called; by ctypes, so that it holds no lock of
-    the interpreter. Arrays are given by their addresses."""
+    """A native function that is compiled, or loaded, on its first call; called by ctypes, so that it does not hold the
+    interpreter's lock. Arrays are passed by address."""
 
     def __init__(self, function: Callable, returns: str, takes: tuple[str, ...]):
         self._function, self._returns, self._takes = function, returns, takes
 
     @property
     def is_kept(self) -> bool:
-        """Whether nobody will wait for it to be compiled."""
+        """Whether it needs no compilation."""
         return "_code" in vars(self) or disk.found(self._name) is not None
 
     @property
     def address(self) -> int:
-        """For compiled code that calls it."""
+        """For calls from compiled code."""
         with compiling:
             return self._code.address(SYMBOL)
 
     @cached_property
     def call(self) -> Callable:
-        """For Python."""
+        """For calls from Python."""
         returns, *takes = (KINDS[kind][1] for kind in (self._returns, *self._takes))
         return ctypes.CFUNCTYPE(returns, *takes)(self.address)
 
@@ -75,7 +75,7 @@ class Entry:
         )
 
     def _made(self) -> bytes:
-        """Compiled by numba, under a name that is always the same."""
+        """Compiled by numba, under a fixed name."""
         returns, *takes = (KINDS[kind][0] for kind in (self._returns, *self._takes))
         made = cfunc(returns(*takes), error_model="numpy")(self._function)
         own = f'@{SYMBOL} = alias void (), ptr @"{made.native_name}"'
@@ -83,20 +83,20 @@ class Entry:
 
 
 def entry(returns: str, *takes: str) -> Callable[[Callable], Entry]:
-    """Makes an entry of a function, by kinds of what it returns and takes."""
+    """Makes an entry of a function, by the kinds of its result and arguments."""
     return lambda function: Entry(function, returns, takes)
 
 
 @cache
 def _sources(function: Callable) -> str:
-    """A hash of the text of all that an entry is made of: this package, and the module that it is in."""
+    """A hash of the sources of an entry: this package, and the function's module."""
     files = {*Path(__file__).parent.glob("*.py"), Path(function.__code__.co_filename)}
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 @cache
 def _helpers() -> dict[str, int]:
-    """Addresses of what numba's code calls: room for small arrays, and errors that do not happen."""
+    """Addresses of what numba's code calls: memory for small arrays, and errors that do not occur."""
     from numba import _helperlib
     from numba.core.registry import cpu_target
     from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ DESCRIBED = 4  # words of an array in a table: its address, and up to three leng
 
 
 def table(arrays: list[np.ndarray]) -> np.ndarray:
-    """Where arrays are and how long, for `vector`, `matrix` and so on; good as long as they live."""
+    """Addresses and lengths of arrays, for `vector`, `matrix` and so on; valid as long as they live."""
     found = np.ones((len(arrays), DESCRIBED), dtype=np.int64)
     for row, x in zip(found, arrays, strict=True):
         assert x.flags.c_contiguous
@@ -158,23 +158,23 @@ def block(table, k):
 
 @compiled
 def numbers(table, k):
-    """Whole numbers."""
+    """A vector of integers."""
     return carray(_words(table[DESCRIBED * k]), (table[DESCRIBED * k + 1],))  # type: ignore[call-arg]
 
 
 @compiled
 def number_rows(table, k):
-    """Rows of whole numbers."""
+    """Rows of integers."""
     at = DESCRIBED * k
     return carray(_words(table[at]), (table[at + 1], table[at + 2]))  # type: ignore[call-arg]
 
 
-# ---- what compiled code does that Python cannot say ---------------------------------------------------------
+# ---- operations written in LLVM -----------------------------------------------------------------------------
 
 
 def _sum(builder, weights, entries, count, stride, line):
-    """A line of the sum of `count` parts that lie a stride of bytes apart, times weights that lie side by side; even
-    and odd ones on their own, so that one addition does not wait for the other."""
+    """A line of the weighted sum of `count` parts that lie a stride of bytes apart, with contiguous weights; even and
+    odd ones separately, so that one addition does not wait for the other."""
     word, double = ir.IntType(64), ir.DoubleType()
     lane = ir.VectorType(double, LANES)
     even, odd = (cgutils.alloca_once_value(builder, ir.Constant(lane, None)) for _ in range(2))
@@ -196,7 +196,7 @@ def _sum(builder, weights, entries, count, stride, line):
 
 
 def _spread(builder, scalar):
-    """A line of the same number."""
+    """A line filled with one number."""
     lane = ir.VectorType(ir.DoubleType(), LANES)
     one = builder.insert_element(ir.Constant(lane, ir.Undefined), scalar, ir.IntType(32)(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
@@ -204,8 +204,8 @@ def _spread(builder, scalar):
 
 @intrinsic
 def summed(typing_context, weights, entries, count, stride, out, lines):
-    """The sum of parts of so many lines, with weights, to `out`. All are addresses or whole numbers: entries of arrays
-    are looked up with more care, and one by one, which took most of a step's time."""
+    """The weighted sum of parts of so many lines, to `out`. All arguments are addresses or integers: array indexing is
+    slower, with checks and entry by entry, which took most of a step's time."""
 
     def emit(context, builder, signature, arguments):
         weights, entries, count, stride, out, lines = arguments
@@ -220,7 +220,7 @@ def summed(typing_context, weights, entries, count, stride, out, lines):
 
 @intrinsic
 def stepped(typing_context, start, size, weights, entries, count, stride, out, lines):
-    """The same, `size` times as much, from `start` on."""
+    """start + size times the same sum."""
 
     def emit(context, builder, signature, arguments):
         start, size, weights, entries, count, stride, out, lines = arguments

@@ -1,6 +1,6 @@
 """Steps: one compiled evaluation of a system, and one step of any Runge-Kutta table with its error and dense output.
 
-Throughout, m are the doubles and w the whole numbers of `memory.py`. Nothing here calls Python.
+Throughout, m are the doubles and w the integers of `memory.py`. Nothing here calls Python.
 """
 
 import math
@@ -9,22 +9,22 @@ from kempe.integrate.dense import dense_accelerations, dense_step, dense_velocit
 from kempe.integrate.memory import *
 from kempe.integrate.native import LANES, call, compiled, stepped, summed
 
-NEWTON = 8  # steps that close loops by the dense way, at most
-SPOILS = 0.02  # of what velocities change by in a step: how far a polynomial may be off half way
+NEWTON = 8  # most Newton steps to close loops by the dense way
+SPOILS = 0.02  # of the change of velocities in a step: allowed error of a polynomial half way
 
 # ---- one evaluation --------------------------------------------------------------------------------------
 
 
 @compiled
 def native(m, w, function, inputs, outputs):
-    """Calls native code with tables of pointers that begin at these places."""
+    """Calls native code with tables of pointers that begin at these positions."""
     words = w.ctypes.data
     call(w[function], words + 8 * inputs, words + 8 * outputs, w[WORK])  # type: ignore[call-arg]
 
 
 @compiled
 def look_up(m, w, t):
-    """The outside values at t, from their polynomials."""
+    """The external values at t, from their polynomials."""
     breaks, pieces, s = w[BREAKS], w[PIECES], w[PIECE]
     if not (m[breaks + s] <= t < m[breaks + s + 1]):
         s, high = 0, pieces
@@ -55,7 +55,7 @@ def evaluate(m, w, t, stage):
     if w[HOOK] != 0:
         native(m, w, HOOK, IN_SYSTEM, OUT_HOOK)
     if w[CROSSING] and w[PROJECT] != 0:
-        # Stages lie off the loops by more than steps do, and near a singular pose that is multiplied.
+        # Stages lie off the loops by more than steps do, and a singular pose amplifies that.
         native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
         copy(m, w[PROJECTED], w[CELLS] + 1, w[NQ] + w[NV])
     place = w[K] + stage * w[WIDE]
@@ -75,7 +75,7 @@ def evaluate(m, w, t, stage):
 
 @compiled
 def copy(m, source, target, count):
-    """A part of the doubles to another place."""
+    """Copies a part of the doubles."""
     for i in range(count):
         m[target + i] = m[source + i]
 
@@ -97,28 +97,28 @@ def guards(m, w, t, state):
 
 @compiled
 def combine(m, w, stage, h, out):
-    """y + h sum a k, of a stage or of the step itself."""
+    """y + h sum a k, for a stage or for the step itself."""
     advance_by(m, w, h, w[A] + stage * w[ALL_SLOPES], w[K], stage, out)
 
 
 @compiled
 def advance_by(m, w, h, weights, entries, count, out):
-    """y + h times the sum of so many parts as wide as a state, with weights."""
+    """y + h times the weighted sum of so many parts as wide as a state."""
     at, wide = m.ctypes.data, w[WIDE]
     stepped(at + 8 * w[Y], h, at + 8 * weights, at + 8 * entries, count, 8 * wide, at + 8 * out, wide // LANES)  # type: ignore[call-arg]
 
 
 @compiled
 def weighted(m, w, weights, count, out):
-    """The sum of so many slopes with weights."""
+    """The weighted sum of so many slopes."""
     at, wide = m.ctypes.data, w[WIDE]
     summed(at + 8 * weights, at + 8 * w[K], count, 8 * wide, at + 8 * out, wide // LANES)  # type: ignore[call-arg]
 
 
 @compiled
 def take(m, w, t, h):
-    """A step of size h: slopes into k, the state it leads to into new; the slope there only where the error estimate
-    asks for it: a step that is rejected does without."""
+    """A step of size h: slopes into k, the resulting state into new; the slope there only if the error estimate needs
+    it: a rejected step does without."""
     if w[IMPLICIT] != 0:
         m[TRIED] = h
         call(w[IMPLICIT], m.ctypes.data, w.ctypes.data, 0)  # type: ignore[call-arg]
@@ -137,7 +137,7 @@ def take(m, w, t, h):
 
 @compiled
 def push(m, w, h):
-    """Makes k_0 the slope of a semi-implicit step: coordinates go by the velocities at its end."""
+    """Makes k_0 the slope of a semi-implicit step: coordinates use the velocities at its end."""
     nq, nv, cells, k = w[NQ], w[NV], w[CELLS] + 1, w[K]
     copy(m, w[Y], cells, w[N])
     for i in range(nq, nq + nv):
@@ -150,14 +150,14 @@ def push(m, w, h):
 
 @compiled
 def settle(m, w, t, h):
-    """Brings the new state back onto its manifold, and works out the slope there."""
+    """Projects the new state onto its manifold, and computes the slope there."""
     if w[PROJECT] == 0 and not w[NUMERIC] and w[LAST_TELLS]:
         return
     copy(m, w[NEW], w[CELLS] + 1, w[N])
     passed = 1.0
     if w[NUMERIC]:
         native(m, w, CLOSURE, IN_SHORT, OUT_CLOSURE)
-        _, _, passed = eliminated(m, w, 0, 0)  # by the pivots of the step
+        _, _, passed = eliminated(m, w, 0, 0)  # with the pivots of the step
         close(m, w)
     if w[PROJECT] != 0:
         native(m, w, PROJECT, IN_SHORT, OUT_PROJECT)
@@ -165,14 +165,14 @@ def settle(m, w, t, h):
     m[SHIFT] = shift(m, w)
     copy(m, w[CELLS] + 1, w[NEW], w[NQ] + w[NV])
     evaluate(m, w, t + h, w[SLOPES] - 1)
-    if passed < 0.0:  # the step went through a singular pose of its coordinates
+    if passed < 0.0:  # the step passed a singular pose of its coordinates
         m[w[APPLIED] + 1] = passed
 
 
 @compiled
 def shift(m, w):
-    """How far the state in the cells is from the new one, as a part of what is allowed: what a projection does to a
-    step is an error of it as well, and far larger than the estimate where generalized coordinates fit badly."""
+    """The distance of the state in the cells from the new one, over the tolerance: the motion by a projection is an
+    error of the step too, and far larger than the estimate where generalized coordinates fit badly."""
     squares, count = 0.0, w[NQ] + w[NV]
     for i in range(count):
         to, new = m[w[CELLS] + 1 + i], m[w[NEW] + i]
@@ -182,8 +182,8 @@ def shift(m, w):
 
 @compiled
 def close(m, w):
-    """Newton's method on the loops for the state in the cells, and velocities that keep them closed; coordinates that
-    depend on the others are moved, and no others."""
+    """Newton's method on the loops for the state in the cells, and velocities that keep them closed; only dependent
+    coordinates move."""
     nq, nv, cells, step = w[NQ], w[NV], w[CELLS] + 1, w[DENSE_REST]
     w[REPIVOT] = 1
     for _ in range(NEWTON):
@@ -198,7 +198,7 @@ def close(m, w):
         if w[RATES] == 0:
             for i in range(nq):
                 m[cells + i] += m[step + i]
-        else:  # v lends its place to the step while rates of coordinates are worked out
+        else:  # v is lent to the step while rates of coordinates are computed
             copy(m, cells + nq, w[NEW] + nq, nv)
             copy(m, step, cells + nq, nv)
             kept = w[OUT_RATES]
@@ -214,7 +214,7 @@ def close(m, w):
 
 @compiled
 def error(m, w, h):
-    """The estimated error of a step, as a part of what is allowed."""
+    """The estimated error of a step, over the tolerance."""
     if w[IMPLICIT] != 0:
         return m[ESTIMATED]
     n, y, new, found = w[N], w[Y], w[NEW], w[ESTIMATED_BY]
@@ -234,8 +234,8 @@ def error(m, w, h):
 
 @compiled
 def strain(m, w, h):
-    """h |lambda| for the eigenvalue that a step's last two slopes tell of, both at its end, at different states (Hairer
-    and Wanner, IV.2)."""
+    """h |lambda| for the eigenvalue estimated from a step's last two slopes, both at its end, at different states
+    (Hairer and Wanner, IV.2)."""
     there, end = w[SPOT], w[K] + (w[SLOPES] - 1) * w[WIDE]
     turned, apart = 0.0, 0.0
     combine(m, w, w[SLOPES] - 2, h, there)
@@ -247,7 +247,7 @@ def strain(m, w, h):
 
 @compiled
 def interpolate(m, w, t, h):
-    """The polynomial of the step just taken, less y, over h; some methods take more slopes for it."""
+    """The polynomial of the step just taken, less y, over h; some methods need more slopes for it."""
     for stage in range(w[SLOPES], w[ALL_SLOPES]):
         combine(m, w, stage, h, w[CELLS] + 1)
         evaluate(m, w, t + m[w[C] + stage] * h, stage)
@@ -259,8 +259,8 @@ def interpolate(m, w, t, h):
 
 @compiled
 def spoilt(m, w, h):
-    """Whether a stage that lies at a singular pose has spoilt the polynomial: velocities half way are farther than the
-    polynomials of the ends are from each other."""
+    """Whether a stage close to a singular pose has spoilt the polynomial: its velocities half way are farther off than
+    the polynomials of the ends are from each other."""
     nq, nv, off, usual = w[NQ], w[NV], 0.0, 0.0
     between(m, w, h, 0.5)
     for i in range(nv):
@@ -279,7 +279,7 @@ def spoilt(m, w, h):
 
 @compiled
 def quintic(m, w, h, i):
-    """Of a coordinate whose rate is a velocity, coefficients of the polynomial that has what is known at both ends of
+    """For a coordinate whose rate is a velocity, coefficients of the polynomial that matches all data at both ends of
     the step, less its value at the first, over h."""
     begun, ended = m[w[K] + i], m[w[K] + (w[SLOPES] - 1) * w[WIDE] + i]
     curved, curves = h * m[w[K] + w[NQ] + i], h * m[w[K] + (w[SLOPES] - 1) * w[WIDE] + w[NQ] + i]
@@ -291,8 +291,8 @@ def quintic(m, w, h, i):
 
 @compiled
 def by_ends(m, w, h):
-    """The polynomial by what is known at both ends alone: of fifth degree for coordinates whose rates are velocities,
-    with these its derivative, and of third for all others."""
+    """The polynomial from the data at both ends alone: quintic for coordinates whose rates are velocities, these its
+    derivative, and cubic for all others."""
     n, nq, wide, powers, first = w[N], w[NQ], w[WIDE], w[POWERS], w[POLYNOMIAL]
     last = w[K] + (w[SLOPES] - 1) * wide
     for i in range(powers * wide):
@@ -324,7 +324,7 @@ def between(m, w, h, theta):
 
 @compiled
 def first_step(m, w, until):
-    """A step size to begin with (II.4): one for which an Euler step changes little, and its slope as well."""
+    """An initial step size (II.4): one for which an Euler step changes little, and its slope as well."""
     n, y, k, cells, t = w[N], w[Y], w[K], w[CELLS] + 1, m[T]
     if n == 0:
         return until - t

@@ -1,11 +1,11 @@
-"""Runge-Kutta methods as tables: stages, weights, error estimates and the polynomials of their dense output.
+"""Tables: Runge-Kutta methods: stages, weights, error estimates and the polynomials of their dense output.
 
-A step of size h from (t, y) works out slopes k_j = f(t + c_j h, y + h sum_l a_jl k_l); the last one, at the new point,
+A step of size h from (t, y) computes slopes k_j = f(t + c_j h, y + h sum_l a_jl k_l); the last one, at the new point,
 is the first of the next step. Between the ends
 
     y(t + theta h) = y + h sum_j sum_m P[j, m] theta^(m+1) k_j,
 
-for which some methods take a few more slopes.
+for which some methods need a few more slopes.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,9 @@ Row = dict[int, float]
 class Method:
     """A Runge-Kutta method.
 
-    order: of the result; error_order: of the estimate that the step size is chosen by, None where it is fixed.
-    slopes: how many k_j a step takes, the one at the new point included; `a` and `c` have rows for the extra ones that
-    dense output takes after those.
-    errors: weights of the error estimates: one, or two, that of lower order first, combined as DOP853 does.
+    order: of the result; error_order: of the estimate that controls the step size, None if it is fixed. slopes: how
+    many k_j a step takes, including the one at the new point; `a` and `c` have rows for the extra ones of dense output
+    after those. errors: weights of the error estimates: one, or two, that of lower order first, combined as in DOP853.
     dense: P above. implicit: slopes depend on each other, and the step of `implicit.py` solves for them.
     """
 
@@ -42,7 +41,7 @@ class Method:
 
     @property
     def adaptive(self) -> bool:
-        """Whether it chooses its step size by itself."""
+        """Whether it controls its step size."""
         return self.error_order is not None
 
 
@@ -310,7 +309,7 @@ def _dopri5() -> Method:
         7,
     )
     errors = [{0: -71 / 57600, 2: 71 / 16695, 3: -71 / 1920, 4: 17253 / 339200, 5: -22 / 525, 6: 1 / 40}]
-    # The method's own interpolant of order 4 (II.6, eq. 6.12): the cubic, and a term that vanishes at both ends.
+    # The method's own interpolant of order 4 (II.6, eq. 6.12): the cubic, plus a term that vanishes at both ends.
     extra = {0: -12715105075 / 11282082432, 2: 87487479700 / 32700410799, 3: -10690763975 / 1880347072,
              4: 701980252875 / 199316789632, 5: -1453857185 / 822651844, 6: 69997945 / 29380423}  # fmt: skip
     bump = THETA**2 * (1 - THETA) ** 2
@@ -345,10 +344,9 @@ def _rk4() -> Method:
 
 
 def _euler() -> Method:
-    """Semi-implicit Euler, at fixed steps: velocities first, then coordinates by the new velocities.
+    """Semi-implicit Euler, at fixed steps: velocities first, then coordinates with the new velocities.
 
-    Its table is that of the explicit rule; the step itself makes the difference, and leaves the slope it went along in
-    k_0.
+    Its table is that of the explicit rule; the step itself makes the difference, and leaves its effective slope in k_0.
     """
     return Method(
         "euler",

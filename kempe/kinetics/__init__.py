@@ -1,1 +1,1 @@
-"""Kinetics: accelerations, efforts and reactions of a mechanism at states, by the formulation that was chosen."""
+"""Kinetics: accelerations, efforts and reactions of a mechanism at states, by the chosen formulation."""

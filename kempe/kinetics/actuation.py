@@ -1,8 +1,8 @@
-"""How actuators share the work: S^T tau = tau_G (paper 3, eq. 8), with too few, enough, or more of them than freedoms.
+"""Actuation: how actuators share the load, S^T tau = tau_G (paper 3, eq. 8), if too few, enough, or more than freedoms.
 
-With more, efforts are those of the least sum of squares, weighted; or, within bounds, the same problem as that of the
-point of a polytope nearest to the origin, solved by non-negative least squares (C. Lawson and R. Hanson, Solving Least
-Squares Problems, 1974, ch. 23).
+With more, the efforts have the least weighted sum of squares. Within bounds, this is the problem of the point of a
+polytope nearest to the origin, solved by non-negative least squares (C. Lawson and R. Hanson, Solving Least Squares
+Problems, 1974, ch. 23).
 """
 
 from collections.abc import Mapping
@@ -17,23 +17,23 @@ from kempe.mechanics.state import by_name
 if TYPE_CHECKING:
     from kempe.kinetics.kinetics import Kinetics
 
-POOR = 1e-9  # least singular value of S beside W, below which actuators do not control the motion
-UNMET = 1e-8  # of the largest force at work: what may be left where actuators are too few
+POOR = 1e-9  # least singular value of S relative to W, below which actuators do not control the motion
+UNMET = 1e-8  # of the largest acting force: the residual allowed if there are too few actuators
 
 
 def shared(model: "Kinetics", w: np.ndarray, needed: np.ndarray, strong, weights, bounds) -> np.ndarray:
-    """Efforts (n, nu) for generalized ones (n, freedoms), with W (n, nv, freedoms), of which S has the driven rows.
+    """Efforts (n, nu) from generalized ones (n, freedoms), with W (n, nv, freedoms), whose actuated rows are S.
 
-    strong: gives the largest forces at work (n), times the mechanism's size, which those that are needed may be small
-    differences of.
+    strong: returns the largest acting forces (n), times the mechanism's size; the needed efforts may be small
+    differences of these.
     """
-    # Velocities in radians and sizes of the mechanism, and each way to move a unit of these: then efforts are moments.
+    # Velocities in radians and sizes of the mechanism, and unit columns of W: then all efforts are moments.
     steps = model.equations.steps
     w = w / steps[:, None]
     unit = np.linalg.norm(w, axis=1)
     w, needed = w / unit[:, None], needed / unit
     s, count, freedoms, steps = w[:, model.driven], model.nu, needed.shape[1], steps[model.driven]
-    sizes = np.linalg.norm(w, axis=(1, 2))  # what S is small beside, where actuators do not control the motion
+    sizes = np.linalg.norm(w, axis=(1, 2))  # scale for S, where actuators do not control the motion
     if weights is None and bounds is None and count == freedoms:
         sides = np.concatenate([needed[..., None], np.broadcast_to(np.eye(count), s.shape)], axis=2)
         try:
@@ -53,7 +53,7 @@ def shared(model: "Kinetics", w: np.ndarray, needed: np.ndarray, strong, weights
 def _share(
     model: "Kinetics", s: np.ndarray, needed: np.ndarray, size: float, strong: float, root: np.ndarray, low, high
 ) -> np.ndarray:
-    """One row: tau = least of what does it, in units in which all weights are one."""
+    """One row: the least tau that suffices, in units in which all weights are one."""
     matrix = s.T / root
     left, sizes, right = np.linalg.svd(matrix)
     rank = int((np.linalg.svd(s, compute_uv=False) > POOR * size).sum())
@@ -63,12 +63,12 @@ def _share(
         raise StateError(_why_not(model, s, rank, len(needed), float(missed.max())))
     if low is None:
         return least / root
-    idle = right[rank:].T  # efforts that do nothing but stress the mechanism
+    idle = right[rank:].T  # efforts that only stress the mechanism
     inside = np.vstack([idle, -idle])
     slack = np.concatenate([low * root - least, least - high * root])
     if (slack <= 0).all():
         return least / root
-    bounded = np.isfinite(slack)  # those without bounds would drown the others
+    bounded = np.isfinite(slack)  # infinite slack would swamp the rest
     found = nearest(inside[bounded], slack[bounded])
     if found is None:
         names = ", ".join(model.u_names)
@@ -78,7 +78,7 @@ def _share(
 
 def nearest(g: np.ndarray, h: np.ndarray) -> np.ndarray | None:
     """The shortest x with G x >= h; None where there is none."""
-    from scipy.optimize import nnls  # it takes longer to load than everything else here
+    from scipy.optimize import nnls  # slower to load than everything else here
 
     if not g.shape[1]:
         return None
@@ -117,7 +117,7 @@ def _check_control(model: "Kinetics", s: np.ndarray, size: float) -> None:
 
 
 def weights_of(model: "Kinetics", weights) -> np.ndarray:
-    """One for each actuated freedom, by name or in order; ones where nothing is given."""
+    """One weight for each actuated freedom, by name or in order; ones if none are given."""
     given = np.ones(model.nv)
     if isinstance(weights, Mapping):
         given = by_name(weights, model.slices("v"), given, "weights")[model.driven]
@@ -129,7 +129,8 @@ def weights_of(model: "Kinetics", weights) -> np.ndarray:
 
 
 def bounds_of(model: "Kinetics", bounds) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The least and the largest effort of each actuated freedom, by name or one pair for all; None where none are."""
+    """The least and the largest effort of each actuated freedom, by name or one pair for all; None if there
+    are none."""
     if bounds is None:
         return None, None
     low, high = np.full(model.nu, -np.inf), np.full(model.nu, np.inf)

@@ -1,7 +1,7 @@
-"""Kinetics of closed mechanisms at states: compiled code where its coordinates fit, and a dense solve elsewhere.
+"""Closed: kinetics of closed mechanisms at states: compiled code where its coordinates fit, a dense solve elsewhere.
 
-The dense solve is the reference for the compiled one. With M, h, J, gamma of the tree, an orthonormal basis W of what J
-allows and the least g with J g = gamma,
+The dense solve is the reference for the compiled one. With M, h, J, gamma of the tree, an orthonormal basis W of the
+null space of J, and the least g with J g = gamma,
 
     vdot = W ydd + g,    W^T M W ydd = W^T (tau - h - M g),    J^T lam = M vdot + h - tau.
 """
@@ -25,15 +25,15 @@ from kempe.mechanics.inputs import look
 if TYPE_CHECKING:
     from kempe.kinetics.kinetics import Kinetics
 
-SINGULAR = 1e-6  # least singular value of J beside the largest, below which loops do not determine accelerations
-RANK = 1e-10  # the same where freedoms are held besides, and for the last rows of runs that end at a singular pose
-LEFT = 1e-12  # residual of a state that is closed
-SLIP = 1e-9  # how fast its loops may open beside its velocities
+SINGULAR = 1e-6  # least singular value of J relative to the largest, below which loops do not determine accelerations
+RANK = 1e-10  # the same if freedoms are held too, and for the last rows of runs that end at a singular pose
+LEFT = 1e-12  # residual of a closed state
+SLIP = 1e-9  # how fast its loops may open, relative to its velocities
 
 
 def driven(model: "Kinetics", q, v, tau, p, check: bool) -> np.ndarray:
-    """See `Model.forward_dynamics`, of many states, or of one that needs a closer look; tau along all freedoms, none
-    where there is no actuator."""
+    """See `Model.forward_dynamics`, for many states, or for one that needs a closer look; tau along all freedoms, None
+    without actuators."""
     if not model.prepared.has_coordinates:
         return _by_state(model, q, v, tau, p, check)
     if not model.tells_at_once:
@@ -50,15 +50,15 @@ def forward(model: "Kinetics", q, v, tau, p, check: bool) -> np.ndarray:
         check_closed(model, q, v, p, waivable=True)
     vdot, fit = model.call("forward_dynamics", q, v, tau, p=p)
     if not model.chosen.used.sees_all:
-        # What multipliers are found by tells rows that depend on each other from those that do not, not rows that are
-        # nothing at all; coordinates tell both. Where the tree alone resists nothing, numbers are not finite.
+        # The solver for multipliers detects redundant rows, but not vanishing ones; coordinates detect both. Where the
+        # tree alone has no inertia, results are not finite.
         fit = np.minimum(fit, model.call("fitness", q, p=p))
         fit = np.where(np.isfinite(vdot).all(axis=-1), fit, 0.0)
     return _careful(model, q, v, tau, p, vdot, fit)
 
 
 def _by_state(model: "Kinetics", q, v, tau, p, check: bool) -> np.ndarray:
-    """Accelerations where no closed states are known, or only singular ones, but those that are given."""
+    """Accelerations if no closed states are known, or only singular ones, except the given ones."""
     if check:
         check_closed(model, q, v, p, waivable=True)
     if np.ndim(q) == 1:
@@ -68,10 +68,10 @@ def _by_state(model: "Kinetics", q, v, tau, p, check: bool) -> np.ndarray:
 
 
 def _careful(model: "Kinetics", q, v, tau, p, vdot: np.ndarray, fit: np.ndarray) -> np.ndarray:
-    """Accelerations as they were found, and by the dense solve where generalized coordinates do not fit."""
-    if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own ways take as long as all the rest
+    """The accelerations already found, replaced by the dense solve where generalized coordinates do not fit."""
+    if (float(fit) if fit.ndim == 0 else fit.min(initial=1.0)) > FIT:  # NumPy's own min takes as long as all the rest
         return vdot
-    look(model, "forward_dynamics", q=q, v=v, tau=tau, p=p)  # no coordinates fit to what is no number
+    look(model, "forward_dynamics", q=q, v=v, tau=tau, p=p)  # NaN has no fit coordinates
     if vdot.ndim == 1:
         return numeric(model, q, v, tau, p, SINGULAR)
     for row in np.flatnonzero(~(fit > FIT)).tolist():
@@ -86,7 +86,7 @@ def settled(model: "Kinetics", q, v, p) -> tuple[np.ndarray, np.ndarray]:
     """See `Model.settle`."""
     closed_q, closed_v, left = model.call("project", q, v, p=p)
     slip = np.abs(model.call("loop_slip", closed_q, closed_v, p=p)).max(axis=-1, initial=0.0)
-    # Where generalized coordinates are not fit, loops may close, but velocities be none that keep them so.
+    # Where generalized coordinates are unfit, loops may close without velocities that keep them closed.
     good = (left <= LEFT) & (slip <= SLIP * _fastest(model, v)[..., 0])
     if np.ndim(left) == 0:
         return (closed_q, closed_v) if good else settle(model, np.array(q, dtype=float), np.array(v, dtype=float), p)
@@ -117,11 +117,11 @@ def inverse(model: "Kinetics", q, v, a, p, weights, bounds, check: bool) -> np.n
 
 
 def efforts(model: "Kinetics", q, v, a, p, found, weights, bounds) -> np.ndarray:
-    """Of the actuated freedoms (n, nu), at n states whose tau_G, W and fitness were found."""
+    """Efforts of the actuated freedoms (n, nu) at n states with known tau_G, W and fitness."""
     needed, w, fit = found
 
     def strong() -> np.ndarray:
-        """The largest forces at work along any freedom, times the mechanism's size: in this motion, or to coast."""
+        """The largest acting forces along any freedom, times the mechanism's size: in this motion, or when coasting."""
         forces = model.generalized_forces(q, v, a, p), model.bias(q, v, p)
         return np.max(np.abs(forces) * model.equations.steps, axis=(0, -1), initial=0.0)
 
@@ -146,7 +146,7 @@ def efforts(model: "Kinetics", q, v, a, p, found, weights, bounds) -> np.ndarray
 
 
 def completed(model: "Kinetics", q, v, a: dict, p=None) -> np.ndarray:
-    """Accelerations of all joints from those of some, as many as there are freedoms."""
+    """Accelerations of all joints from those of as many joints as there are freedoms."""
     if np.ndim(q) != 1:
         raise StateError("inverse_dynamics: accelerations by name are for one state; for many, give an array (n, nv)")
     known = given(model, tuple(a), "inverse_dynamics")
@@ -164,8 +164,8 @@ def completed(model: "Kinetics", q, v, a: dict, p=None) -> np.ndarray:
 def numeric(model: "Kinetics", q, v, tau, p=None, least: float = RANK) -> np.ndarray:
     """vdot of one state by the dense solve.
 
-    least: what singular values of J must be beside the largest; runs end at singular poses, and their last rows are
-    worked out as far as rounding lets them.
+    least: the least singular value of J relative to the largest. Runs end at singular poses, and their last rows are
+    computed as far as rounding allows.
     """
     w, g = allowed(model, q, p, model.call("loop_bias", q, v, p=p), least)
     inertia, rest = model.mass_matrix(q, p=p), tau - model.generalized_forces(q, v, np.zeros(model.nv), p)
@@ -187,11 +187,11 @@ def allowed(model: "Kinetics", q, p=None, gamma=None, least: float = SINGULAR) -
 def spaces(
     model: "Kinetics", q, p, rows: np.ndarray, held: int = 0, least: float = SINGULAR
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What rows of the loops, and so many more below them that hold freedoms, allow at a state, as columns; and their
-    inverse, of least length. Lengths are measured by the mechanism's size.
+    """As columns, a basis of the motions allowed by the closure rows, and by `held` further rows that hold freedoms, at
+    a state; and the pseudoinverse of the rows. Lengths are scaled by the mechanism's size.
 
-    On a branch with more freedoms than others have, there are as many as it has. Where J loses rank at one pose only,
-    or along a branch whose motion it does not determine, this raises.
+    A branch with more freedoms than others has as many columns. Raises if J loses rank at this pose only, or along a
+    branch whose motion it does not determine.
     """
     scale = model.equations.steps
     scaled = rows * scale
@@ -238,15 +238,15 @@ def multipliers(model: "Kinetics", q, v, tau, a, p) -> dict[str, np.ndarray]:
 
 
 def all_multipliers(model: "Kinetics", q, v, tau, a, p) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The least lam with J^T lam = M vdot + h - tau, vdot, and how many freedoms there are; of one state or of many."""
-    least = SINGULAR if a is None else RANK  # where accelerations are known, as in rows of a run, as far as they are
+    """The least lam with J^T lam = M vdot + h - tau, vdot, and the number of freedoms; of one state or many."""
+    least = SINGULAR if a is None else RANK  # known accelerations, as in rows of a run, may be nearly singular
     if a is None:
         if model.topology.constrained:
             check_closed(model, q, v, p)
             a = forward(model, q, v, tau, p, check=False)
         else:
             a = model.call("forward_dynamics", q, v, tau, p=p)
-    needed = model.call("generalized_forces", q, v, a, p=p) - tau  # in rows of runs some may be no numbers
+    needed = model.call("generalized_forces", q, v, a, p=p) - tau  # rows of runs may contain NaN
     count = needed.shape[:-1]
     lam, freedom = np.zeros((*count, model.equations.sizes["lam"])), np.full(count, model.nv)
     if not model.topology.constrained:
@@ -263,19 +263,19 @@ def all_multipliers(model: "Kinetics", q, v, tau, a, p) -> tuple[np.ndarray, np.
 
 
 def check_closed(model: "Kinetics", q, v, p=None, waivable: bool = False) -> None:
-    """Refuses states whose loops are open, or open as they move; waivable: where the caller takes check=False."""
+    """Raises if loops are open, or opening; waivable: if the caller takes check=False."""
     if not model.in_blocks:
         opening = model.call("opening", q, v, p=p)
         if (float(opening) if opening.ndim == 0 else opening.max(initial=0.0)) <= OPEN:
             return
     waived = ", check=False goes on as it is" if waivable else ""
     phi, slip = (np.abs(x) for x in (model.call("residual", q, p=p), model.call("loop_slip", q, v, p=p)))
-    # What is no number, in one state of many, must not hide open loops of the others.
+    # A NaN in one state of many must not hide open loops in the others.
     phi, slip = np.nan_to_num(phi, posinf=np.inf), np.nan_to_num(slip, posinf=np.inf)
     if phi.max(initial=0.0) > OPEN:
         name, size, unit = _loop_of(model, phi)
         raise NotClosed(f"{name} is open by {phi.max() * size:.3g} {unit}; assemble(...) closes it{waived}")
-    fastest = _fastest(model, v)  # of each state: others say nothing of its loops
+    fastest = _fastest(model, v)  # per state: others say nothing about its loops
     slip = np.where(slip > OPEN * fastest, slip, 0.0)
     if slip.any():
         raise NotClosed(
@@ -285,13 +285,13 @@ def check_closed(model: "Kinetics", q, v, p=None, waivable: bool = False) -> Non
 
 
 def _fastest(model: "Kinetics", v) -> np.ndarray:
-    """How fast the fastest joint goes through radians, or sizes of the mechanism, or one of these in its time."""
+    """Speed of the fastest joint, in radians or sizes of the mechanism per second, or one of these per natural time."""
     rates = np.abs(np.asarray(v, dtype=float) / model.equations.steps)
     return rates.max(axis=-1, keepdims=True, initial=1.0 / model.equations.scale.time)
 
 
 def check_accelerations(model: "Kinetics", q, v, a, p) -> None:
-    """Refuses accelerations that open loops."""
+    """Raises if accelerations open loops."""
     off = dot(model.closure(q, p=p)[1], np.asarray(a, dtype=float)[..., None, :]) - model.loop_bias(q, v, p=p)
     rate = 1.0 / model.equations.scale.time
     strongest = np.abs(np.asarray(a, dtype=float) / model.equations.steps).max(initial=rate * rate)
@@ -303,8 +303,8 @@ def check_accelerations(model: "Kinetics", q, v, a, p) -> None:
 
 
 def _loop_of(model: "Kinetics", sizes: np.ndarray) -> tuple[str, float, str]:
-    """The loop, or the coupling, with the largest entry, and of which state where there are many; what its residual is
-    divided by, and in which unit."""
+    """The loop or coupling with the largest entry, and of which state if there are many; the divisor of its residual,
+    and its unit."""
     state, worst = divmod(int(sizes.argmax()), sizes.shape[-1])
     where, at = f" of state {state}" if sizes.ndim > 1 else "", 0
     for loop in model.topology.loops:
@@ -316,5 +316,5 @@ def _loop_of(model: "Kinetics", sizes: np.ndarray) -> tuple[str, float, str]:
 
 
 def row_of(x, row: int) -> Any:
-    """One row of many states, or what all of them share."""
+    """One row of many states, or a value that all share."""
     return x if x is None or np.ndim(x) == 1 else np.asarray(x)[row]

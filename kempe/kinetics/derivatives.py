@@ -1,7 +1,7 @@
 """Derivatives of the dynamics of closed mechanisms at states: compiled where coordinates fit, dense elsewhere.
 
-Both solve for what keeps r1 = ID - J^T lam - tau and r2 = J a - gamma at zero (`kempe.dynamics.derivatives`). Inverse
-dynamics is the same problem: efforts of the least sum of squares are tau = E^T mu with J mu = 0, E picking the actuated
+Both differentiate r1 = ID - J^T lam - tau = 0 and r2 = J a - gamma = 0 (`kempe.dynamics.derivatives`). Inverse dynamics
+is the same problem: efforts of the least sum of squares are tau = E^T mu with J mu = 0, where E selects the actuated
 freedoms, so
 
     [ E E^T  J^T ] [ dmu  ]   [ d (ID - J^T lam) ]
@@ -22,12 +22,12 @@ from kempe.kinetics.closed import numeric as accelerations
 if TYPE_CHECKING:
     from kempe.kinetics.kinetics import Kinetics
 
-POOR = 1e-9  # singular values beside the largest, below which actuators do not control the motion
+POOR = 1e-9  # relative singular values below which actuators do not control the motion
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """M and J at a state, and how r1 and r2 change with a step of q, with v, and with parameters (None without)."""
+    """M and J at a state, and the derivatives of r1 and r2 by a step of q, by v, and by parameters (None without)."""
 
     inertia: np.ndarray
     rows: np.ndarray
@@ -40,7 +40,7 @@ class Residuals:
 
 
 def residuals(model: "Kinetics", q, v, a, forces: np.ndarray, p=None, held=()) -> Residuals:
-    """At a state whose loops, and freedoms that are held, take up these forces. Rows that hold freedoms come last."""
+    """At a state whose closures and held freedoms carry these forces. Rows that hold freedoms come last."""
     rows = np.vstack([model.loop_rows(q, p=p), np.eye(model.nv)[list(held)]])
     lam = (spaces(model, q, p, rows, len(held))[1].T @ forces)[: len(rows) - len(held)]
     inertia, r1_q, r1_v, r2_q, r2_v, *by_p = model.call("motion_derivatives", q, v, a, lam, p=p)
@@ -51,14 +51,14 @@ def residuals(model: "Kinetics", q, v, a, forces: np.ndarray, p=None, held=()) -
 
 
 def slip_derivatives(model: "Kinetics", q, v, p=None) -> tuple[np.ndarray, np.ndarray | None]:
-    """How J v changes with a step of q, v held, and with parameters (None without)."""
+    """Derivatives of J v by a step of q at constant v, and by parameters (None without)."""
     rest, none = np.zeros(model.nv), np.zeros(model.equations.sizes["lam"])
     _, _, _, by_q, _, *by_p = model.call("motion_derivatives", q, rest, v, none, p=p)  # at rest, J a - gamma is J a
     return by_q, by_p[0][model.nv :] if by_p else None
 
 
 def solved(w: np.ndarray, back: np.ndarray, inertia: np.ndarray, r1, r2) -> np.ndarray:
-    """x with rows x = -r2 and inertia x + r1 among what the rows can take up, from their `spaces`."""
+    """x with rows x = -r2 and inertia x + r1 in the row space, from the `spaces` of the rows."""
     g = -back @ r2
     return w @ np.linalg.solve(w.T @ inertia @ w, -w.T @ (r1 + inertia @ g)) + g
 
@@ -82,7 +82,7 @@ def forward(model: "Kinetics", q, v, tau, p, check: bool) -> tuple[np.ndarray, .
 
 
 def numeric(model: "Kinetics", q, v, tau, p=None) -> tuple[np.ndarray, ...]:
-    """Of one state, by dense solves."""
+    """For one state, by dense solves."""
     a = accelerations(model, q, v, tau, p)
     r = residuals(model, q, v, a, model.generalized_forces(q, v, a, p) - tau, p)
     pairs = [(r.r1_by_q, r.r2_by_q), (r.r1_by_v, r.r2_by_v), (-np.eye(model.nv), np.zeros((len(r.rows), model.nv)))]

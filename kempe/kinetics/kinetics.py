@@ -1,4 +1,4 @@
-"""What a model knows of its dynamics: forward and inverse, reactions, derivatives; of trees and closed loops."""
+"""Kinetics: a model's dynamics: forward and inverse, reactions, derivatives; for trees and closed loops."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from kempe.mechanism.mechanism import Mechanism
     from kempe.topology.tree import Topology
 
-PASSIVE = 1e-7  # an effort this small beside the others counts as none
+PASSIVE = 1e-7  # efforts this small relative to the others count as zero
 
 
 class Kinetics(Mechanics):
-    """Mechanics with a formulation, chosen from what was found out by numbers (`prepared`)."""
+    """Mechanics with a formulation, chosen from numerical results (`prepared`)."""
 
     @checked(StateError)
     def __init__(self, equations: "Equations", source: "Mechanism", structures: Structures | None = None):
-        """`source` is the mechanism as the user holds it; the equations are of a copy of it. structures: the models of
-        this mechanism with other joints switched on, which this one is put among."""
+        """`source` is the user's mechanism; the equations are of a copy of it. structures: the models of this mechanism
+        with other joints switched on, to which this one is added."""
         super().__init__(equations, source)
         self.prepared = Prepared(self)
         self.structures = structures or Structures(equations.formulation)
@@ -55,32 +55,32 @@ class Kinetics(Mechanics):
 
     @property
     def formulation(self) -> str:
-        """The equations in use, found out when first asked for where `auto` was given."""
+        """The equations in use; for `auto`, chosen on first use."""
         return self.chosen.used.name
 
     @property
     def dof(self) -> int:
-        """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
+        """Freedom: velocities less the rank of the closure rows, at general assembled states."""
         return self.prepared.dof
 
     @property
     def redundancy(self) -> int:
-        """How many of the loops' equations follow from the others."""
+        """How many of the closure equations are redundant."""
         return self.equations.sizes["lam"] - (self.nv - self.dof) if self.topology.constrained else 0
 
     @property
     def choice(self) -> "Choice":
-        """Which velocities are the generalized ones, to begin with; runs choose anew where it no longer suits."""
+        """Which velocities are generalized at first; runs choose anew where the choice no longer suits."""
         return self.prepared.atlas.first
 
     @property
     def decision(self) -> "Decision":
-        """Which formulation and which way are used where there are loops, and what others would take."""
+        """The formulation and variant used if there are loops, and the costs of the others."""
         return self.prepared.decision
 
     @property
     def chosen(self) -> "Equations":
-        """The equations in use, with generalized coordinates where there are loops."""
+        """The equations in use, with generalized coordinates if there are loops."""
         return self.prepared.chosen
 
     @cached_property
@@ -89,7 +89,7 @@ class Kinetics(Mechanics):
         return self.code if self.chosen is self.equations else Kernels(self.chosen)
 
     def code_of(self, name: str) -> Kernels:
-        """Where a function is compiled: only those that depend on it have a formulation chosen for them."""
+        """The kernels that contain a function: a formulation is chosen only for functions that depend on it."""
         if name in loop_blocks.FUNCTIONS and self.in_blocks:
             return self.code
         described = self.equations.functions().get(name)
@@ -97,13 +97,13 @@ class Kinetics(Mechanics):
 
     @property
     def pivot_count(self) -> int:
-        """How many numbers forward dynamics divides by, of loops and of inertia."""
+        """How many numbers forward dynamics divides by, for loops and inertia."""
         return sum(self.chosen.used.pivot_counts(self.nv, self.dof))
 
     @checked(StateError)
     def casadi(self, name: str, marker: "Marker | Body | str | None" = None) -> ca.Function:
-        """A function of this model as a CasADi Function, for optimisation and the like; tau has an entry for every
-        freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they are of."""
+        """A function of this model as a CasADi Function, for optimization and the like; tau has an entry for every
+        freedom (nv), actuated or not. Kinematics (pose, twist, jacobian, ..) take the marker they refer to."""
         if marker is None:
             return self.code_of(name).casadi(name)
         return self.code.casadi(name, self.marker(marker))
@@ -120,31 +120,31 @@ class Kinetics(Mechanics):
 
     @cached_property
     def tells_at_once(self) -> bool:
-        """Whether one program tells accelerations, and whether loops are closed and can be relied on."""
+        """Whether one program gives accelerations and reports whether loops are closed and the result is reliable."""
         return "driven_dynamics" in self.chosen.functions()
 
     @cached_property
     def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
-        """What forward dynamics of one state enters, None where one call will not do; the parameters it takes; whether
-        it tells of loops."""
+        """The arguments for forward dynamics of one state: the native function, None if one call is not enough; its
+        parameters; whether it reports on loops."""
         closed, rest = self.topology.constrained, (self.p,) if self.p_names else ()
         try:
             if closed and not self.tells_at_once:
                 return None, rest, closed
-        except (NotClosed, Singular):  # no state is known to choose equations by; one that is given will do
+        except (NotClosed, Singular):  # no known state to choose equations at; the given one will do
             return None, rest, closed
         return self.kernel("driven_dynamics" if closed else "forward_dynamics").enter, rest, closed
 
     # ---- structures ------------------------------------------------------------------------------------
 
     def switched(self, joints: Mapping[str, bool]) -> Self:
-        """The model with these switchable joints on (True) or off (False), the others as they are here; its q and v
-        are those of this one."""
+        """The model with these switchable joints on (True) or off (False), the others unchanged; q and v
+        are the same."""
         return self.structures.model(self, switched_on(self.topology, joints))  # type: ignore[return-value]
 
     @checked(StateError)
     def with_equations(self, equations: "Equations", structures: Structures | None = None) -> Self:
-        """Of the same mechanism, by other equations."""
+        """A model of the same mechanism with other equations."""
         return type(self)(equations, self._source, structures)
 
     # ---- closed states ---------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Kinetics(Mechanics):
 
     @checked(StateError)
     def assemblies(self, values: Mapping | None = None, starts: int = 128) -> "tuple[Assembly, ...]":
-        """All ways to close the loops with the given joint values that were found from many starts, with labels."""
+        """All ways to close the loops with the given joint values, as found from many starts, with labels."""
         found = assemblies(self.exact, values or {}, starts)
         return tuple(replace(each, state=State(self, each.state.q, each.state.v)) for each in found)
 
@@ -175,21 +175,21 @@ class Kinetics(Mechanics):
 
     @checked(StateError)
     def closer(self, names: Sequence[str], near: State) -> "Closer":
-        """Compiled closing for these joints: closer(q, x, xdot, xddot) gives q, v, a and the residual left."""
+        """Compiled closing for these joints: closer(q, x, xdot, xddot) gives q, v, a and the remaining residual."""
         return closer(self, tuple(names), near)
 
     def held_by_springs(self, **springs) -> "Topology":
-        """The topology of this mechanism with springs at its cuts in the place of equations; `Mechanism.compile` says
-        what they take."""
+        """The topology of this mechanism with springs at its cuts instead of equations; for the options see
+        `Mechanism.compile`."""
         return held_by_springs(self, **springs)
 
     # ---- forward and inverse ---------------------------------------------------------------------------
 
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True, out: np.ndarray | None = None) -> np.ndarray:
-        """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is left out for none.
+        """vdot; tau has nu entries (order `u_names`), or is a dict by joint name, or is omitted for zero.
 
-        check: whether loops that are not closed, or are about to open, are refused. out: where to put vdot, an array of
-        its own; for one state and efforts in an array, that is the quickest way.
+        check: whether to refuse loops that are not closed, or are opening. out: a separate array for vdot; for one
+        state, with efforts in an array, this is the fastest way.
         """
         if out is not None:
             return self._into(out, q, v, tau, p, check)
@@ -217,7 +217,7 @@ class Kinetics(Mechanics):
             if self._at_once(out, q, v, tau, check):
                 return out
             for name, given in (("q", q), ("v", v), ("tau", tau)):
-                if isinstance(given, np.ndarray) and np.shares_memory(out, given):  # lost, though it is needed again
+                if isinstance(given, np.ndarray) and np.shares_memory(out, given):  # it would be overwritten too early
                     raise StateError(f"forward_dynamics: out is also {name}; give it an array of its own")
         vdot = self.forward_dynamics(q, v, tau, p, check)
         if not isinstance(out, np.ndarray) or out.shape != vdot.shape or out.dtype.kind != "f":
@@ -229,8 +229,8 @@ class Kinetics(Mechanics):
         return out
 
     def _at_once(self, out: np.ndarray, q, v, tau, check: bool) -> bool:
-        """Forward dynamics of one state written to `out` by one call of native code, which tells whether it can be
-        trusted too; False where it cannot, or arguments are not just what that takes."""
+        """Forward dynamics of one state written to `out` by one call of native code, which also reports whether it can
+        be trusted; False if it cannot, or if arguments are not exactly what the call takes."""
         enter, rest, closed = self._prepared
         if enter is None:
             return False
@@ -244,7 +244,7 @@ class Kinetics(Mechanics):
         return fit > FIT and (opening <= OPEN or not check) and isfinite(sum(out.tolist()))
 
     def settle(self, q, v, p=None) -> tuple[np.ndarray, np.ndarray]:
-        """The closed state beside one that is nearly closed, and velocities that keep it so; one state or many."""
+        """The closed state nearest to a nearly closed one, and velocities that keep it closed; one state or many."""
         if not self.topology.constrained:
             return np.array(q, dtype=float), np.array(v, dtype=float)
         return closed.settled(self, q, v, p)
@@ -253,7 +253,7 @@ class Kinetics(Mechanics):
         """See `Model.inverse_dynamics`."""
         q, v, a = self._looked_at("inverse_dynamics", p, q=q, v=v, a=a)
         if self.topology.closed:
-            # Where springs hold the cuts, what they exert is eliminated too (paper 5, eq. 20).
+            # If springs hold the cuts, their forces are eliminated too (paper 5, eq. 20).
             return closed.inverse(self.exact, q, v, a, self.exact_p(p), weights, bounds, check)
         full = self.generalized_forces(q, v, a, p)
         if self.fully_driven:
@@ -273,31 +273,31 @@ class Kinetics(Mechanics):
 
     def reactions(self, q, v, tau=None, a=None, p=None) -> "Reactions":
         """What every joint exerts on its second body, [moment; force] at marker b in its axes, by joint name:
-        constraint, actuator, spring and damper together. Where redundant constraints leave a choice, the least set; it
-        is marked.
+        constraint, actuator, spring and damper together. Where redundant constraints leave a choice, the least set,
+        marked as not unique.
 
-        a: accelerations, where they are known already.
+        a: accelerations, if already known.
         """
         q, v, tau, a = self._looked_at("reactions", p, q=q, v=v, tau=tau, a=a)
         return reactions(self, q, v, self.spread(tau), a, p)
 
     def multipliers(self, q, v, tau=None, a=None, p=None) -> dict[str, np.ndarray]:
-        """Of the closures, by the joint that closes each loop: one for each of its equations (`residual` has their
-        order), forces times the mechanism's size; the least set where constraints are redundant."""
+        """Multipliers by the joint that closes each loop: one for each of its equations (in the order of `residual`),
+        forces times the mechanism's size; the least set if constraints are redundant."""
         q, v, tau, a = self._looked_at("multipliers", p, q=q, v=v, tau=tau, a=a)
         return closed.multipliers(self, q, v, self.spread(tau), a, p)
 
     def pivots(self, q, p=None) -> np.ndarray:
-        """What the elimination divides by, for every freedom (nv); one is zero where the inertia matrix is singular."""
+        """The divisors of the elimination, for every freedom (nv); one is zero where the inertia matrix is singular."""
         return self._asked("pivots", p, q=q)
 
     @checked(StateError)
     def forward_dynamics_derivatives(self, q, v, tau=None, p=None, check: bool = True) -> tuple[np.ndarray, ...]:
-        """Of vdot with respect to a step of q on its manifold (nv columns), to v, to the efforts (nu columns), and to
+        """Derivatives of vdot by a step of q on its manifold (nv columns), by v, by the efforts (nu columns), and by
         the parameters, if any are inputs.
 
-        With loops, what matters are changes that keep them closed, J dq = 0 for one: there they are unique. A parameter
-        that moves a joint on its body opens loops unless q follows it. check: as for `forward_dynamics`.
+        With loops, the derivatives are unique for changes that keep them closed, such as J dq = 0. A parameter that
+        moves a joint on its body opens loops unless q follows. check: as for `forward_dynamics`.
         """
         q, v, tau = self._looked_at("forward_dynamics_derivatives", p, q=q, v=v, tau=tau)
         if not self.topology.constrained:
@@ -307,9 +307,9 @@ class Kinetics(Mechanics):
 
     @checked(StateError)
     def inverse_dynamics_derivatives(self, q, v, a, p=None, *, weights=None, check: bool = True):
-        """Of the efforts of the actuated freedoms (nu rows) with respect to a step of q, to v, to a, and to parameters
-        if any. With loops, a and check are as for `inverse_dynamics`, and so are weights where there are more actuators
-        than freedoms; with fewer there is no such function, and it raises."""
+        """Derivatives of the efforts of the actuated freedoms (nu rows) by a step of q, by v, by a, and by parameters
+        if any. With loops, a and check are as for `inverse_dynamics`, and so are weights if there are more actuators
+        than freedoms; with fewer actuators there is no such function, and it raises."""
         q, v, a = self._looked_at("inverse_dynamics_derivatives", p, q=q, v=v, a=a)
         if not self.topology.constrained:
             return tuple(x[..., self.driven, :] for x in self.generalized_forces_derivatives(q, v, a, p))

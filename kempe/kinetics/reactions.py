@@ -1,8 +1,8 @@
 """Reactions: what joints exert at a state or along a run, each marked unique or not.
 
-Redundant constraints can be stressed against each other without any motion. Of all sets of reactions that fit, the one
-of least size is taken, forces times the mechanism's size beside moments: a set that does not depend on which joints
-were cut. A direction that takes part in such a stress is not unique, and says so.
+Redundant constraints can be stressed against each other without any motion. Of all possible sets of reactions the least
+is taken, comparing moments with forces times the mechanism's size: it does not depend on which joints were cut. A
+direction involved in such a stress is reported as not unique.
 """
 
 from collections.abc import Iterator, Mapping
@@ -70,7 +70,7 @@ def reactions(model: "Kinetics", q, v, tau, a, p) -> Reactions:
     if lam.shape[-1]:
         rows = rows.copy()
         for k, (wrenches, state, free) in enumerate(zip(rows, states, np.atleast_1d(freedom).tolist(), strict=True)):
-            if lam.shape[-1] > model.nv - free:  # some of the loops' equations follow from others
+            if lam.shape[-1] > model.nv - free:  # some closure rows are redundant
                 for name, direction in _least(model, state, wrenches, tied[k], names, free, row_of(p, k)):
                     loose[name].add(direction)
     known = {joint.name for joint in model.mechanism.joints}
@@ -81,8 +81,8 @@ def reactions(model: "Kinetics", q, v, tau, a, p) -> Reactions:
 def _least(
     model: "Kinetics", q: np.ndarray, wrenches: np.ndarray, tied: np.ndarray, names: tuple[str, ...], freedom: int, p
 ) -> set[tuple[str, int]]:
-    """Takes all stress out of the reactions of a state, in place; joints and directions that could be stressed. tied:
-    multipliers of couplings."""
+    """Removes all self-stress from the reactions of a state, in place; returns the stressed joints and directions.
+    tied: multipliers of couplings."""
     matrix, _ = constraints(model, q, p=p)
     stresses = np.linalg.svd(matrix)[0][:, matrix.shape[1] - freedom :]
     size, directions = model.equations.closure_size, held_axes(model, q, p=p)

@@ -1,4 +1,4 @@
-"""Structures: the models of one mechanism with different joints switched on, which share the tree and so q and v."""
+"""Structures: the models of one mechanism with different joints switched on; they share the tree, hence q and v."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,9 +20,9 @@ On = frozenset[str]  # switchable joints that are on
 
 @dataclass(eq=False)
 class Structures:
-    """All models of a mechanism that have been asked for, by what is on in them.
+    """All models of a mechanism requested so far, by what is on in them.
 
-    asked: the formulation, None for any; masked: those that are all structures in one, by the freedoms that have locks.
+    asked: the formulation, None for any; masked: models with all structures in one, by the freedoms that have locks.
     """
 
     asked: "Formulation | None"
@@ -30,7 +30,7 @@ class Structures:
     masked: "dict[tuple[int, ...], Kinetics]" = field(default_factory=dict)
 
     def model(self, base: "Kinetics", on: On) -> "Kinetics":
-        """The one with these joints on, made of another where there is none yet."""
+        """The model with these joints on, made from another if there is none yet."""
         if on not in self.models:
             found = base.topology.switched(on)
             asked = None if isinstance(self.asked, Denoc) else self.asked  # its legs are those of the first structure
@@ -38,11 +38,11 @@ class Structures:
         return self.models[on]
 
     def whole(self, base: "Kinetics") -> "Kinetics":
-        """The one with all joints on."""
+        """The model with all joints on."""
         return self.model(base, frozenset(base.topology.switchable))
 
     def mask(self, base: "Kinetics", locks: tuple[int, ...] = ()) -> "Kinetics":
-        """All structures in one: parameters that come after those of the others say what is on."""
+        """All structures in one model: parameters after the regular ones say what is on."""
         if locks not in self.masked:
             found = base.topology.with_masks(locks)
             equations = replace(
@@ -56,7 +56,7 @@ class Structures:
 
 
 def switched_on(topology: "Topology", joints: Mapping[str, bool]) -> On:
-    """What is on when these joints are switched."""
+    """What is on after switching these joints."""
     on = set(topology.on)
     if not isinstance(joints, Mapping):
         raise StateError(f"switched: joints is {short(joints)}; give a dict of True and False by joint name")

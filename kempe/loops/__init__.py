@@ -1,1 +1,1 @@
-"""Loops: closed states, freedom, generalized coordinates and the formulation, found by numbers."""
+"""Loops: closed states, freedom, generalized coordinates and the choice of formulation, found numerically."""

@@ -1,4 +1,4 @@
-"""Asked: what a question to assembly gives, put into a task: values held, values measured, and where to begin."""
+"""Asked: turns the arguments of `assemble` into a task: values held, values measured, and the starting pose."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 
 def task_of(mechanics: "Mechanics", values: Mapping, near) -> Task:
-    """Values put into the pose that is near, or else drawn: at zero, or within limits that leave zero out."""
+    """Puts the values into the starting pose: `near`, or the drawn pose (all zero, or within limits that
+    exclude zero)."""
     start = mechanics.neutral()
     if isinstance(near, State):
         start = np.array(near.q, dtype=float)
     elif near:
         inside, aims = _parted(mechanics, near)
         start = mechanics.state(inside).q
-        # What nobody has named goes where joints that were cut, and places, come nearest to what they are wished to be,
-        # the named joints staying where they are.
+        # Joints that nobody has named start where cut joints and places come closest to the values in `near`; named
+        # joints stay fixed.
         slices = mechanics.slices("v")
         named = {n: x for n, x in {**near, **values}.items() if n in slices}
         placed = task_of(mechanics, named | aims, State(mechanics, start, start)) if aims else None
@@ -44,7 +45,7 @@ def task_of(mechanics: "Mechanics", values: Mapping, near) -> Task:
 
 
 def _parted(mechanics: "Mechanics", values: Mapping) -> tuple[dict, dict]:
-    """Values of coordinates of the tree, and of what is measured."""
+    """Splits values into tree coordinates and measured quantities."""
     if not isinstance(values, Mapping):
         raise StateError(f"assemble: give a dict by joint name, not {type(values).__name__}")
     tree = mechanics.slices("q")
@@ -68,8 +69,8 @@ def _aimed(mechanics: "Mechanics", name: str, value) -> list[tuple[Measure, np.n
 
 
 def unwound(mechanics: "Mechanics", q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The same state with angles less than half a turn from those of another, where limits let them; those that
-    couplings hold count turns, and stay."""
+    """The same state with each angle within half a turn of the one in `near`, if limits allow. Angles in couplings
+    count turns and are kept."""
     out, counted = q.copy(), coupled(mechanics)
     limits = {limit.q: limit for limit in mechanics.limits}
     for t in mechanics.topology.tree:

@@ -1,21 +1,20 @@
-"""Assembly: states with all loops closed, from given joint values, on the branch that is asked for.
+"""Assembly: states with all loops closed, from given joint values, on the requested branch.
 
 Problem. Find q with phi(q) = 0 and some coordinates given, of joints in the tree or of joints that were cut.
 
-Must. Closed to rounding, within limits, never by a false solution (an axis turned around, half a turn of a weld). The
-same question has the same answer. Where there is none, say which loop stays open, by how much, and which value is out
-of reach.
+Must. Closed to rounding, within limits, never a false solution (a reversed axis, a weld half a turn off). The same
+question has the same answer. If there is none, say which loop stays open, by how much, and which value is out of reach.
 
-Numbers of files are rounded, and constraints that repeat others then contradict them by a little: where nothing closes
-to rounding, but to a ten-millionth of the size, that is given with a warning. So are bodies as they are drawn, where
-that is beyond limits and nothing within them closes.
+Numbers in files are rounded, so redundant constraints contradict each other slightly: if nothing closes to rounding but
+something closes to a ten-millionth of the size, return that with a warning. Likewise return the drawn pose with a
+warning if it is beyond limits and nothing within them closes.
 
-Should. Stay near what was asked for, or else near how the mechanism is drawn.
+Should. Stay near the requested pose, or else near the drawn one.
 
-Discussion. Descents lead from the pose asked for, then from near it, ever farther, then from anywhere (`starts`). Where
-nothing says which way to close is meant, several are found, and the one nearest to the drawn pose is taken (`drawn`).
-Values that determine a state are meant to do so: bars that lie folded on each other move where others cannot, and the
-nearest way that cannot is taken, unless it is much farther.
+Discussion. Descents start from the requested pose, then from poses at growing distances, then from anywhere (`starts`).
+If nothing says which assembly is meant, several are found and the one nearest to the drawn pose is taken (`drawn`).
+Values that determine a state are meant to do so: folded bars can move where others cannot, so the nearest state without
+freedom is preferred, unless it is much farther away.
 """
 
 import warnings
@@ -49,16 +48,16 @@ from kempe.mechanics.state import State
 if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
-WISHES = 16  # attempts to find what suits wishes
-CLEARLY = 0.05  # rad, or sizes: what is as near to wishes is near enough; another way to close must be twice as near
-ENOUGH = 0.3  # rad, or sizes over all joints, from the drawn pose: no nearer way to close is looked for
-SAME = 1e-6  # the same: states this close are one
-EQUALLY = 1e-6  # of the distance: states as near as each other
-SLID = 100  # closed states times velocities: how many are moved on to where they are nearest
-FOLDED = 3.0  # times as far may a determined state be, to be taken before one that is not
-FAR = 2.6  # rad, or sizes: what joints move by from how they are drawn, before somebody is told
-LONG = 150  # velocities of a tree, above which the first state is taken
-ROUNDED = 4  # states as closed as rounded numbers let them be, after which none better is expected
+WISHES = 16  # attempts to find a state that suits `near`
+CLEARLY = 0.05  # rad, or sizes: this close to `near` is close enough; another assembly must be twice as close
+ENOUGH = 0.3  # rad, or sizes over all joints: this close to the drawn pose, no nearer assembly is searched for
+SAME = 1e-6  # states this close are the same
+EQUALLY = 1e-6  # of the distance: states this equal in distance tie
+SLID = 100  # closed states times velocities: how many are moved on to the nearest point of their branch
+FOLDED = 3.0  # how many times farther a determined state may be and still win over one with freedom
+FAR = 2.6  # rad, or sizes: warn if a joint moves farther than this from the drawn pose
+LONG = 150  # velocities of a tree, above which the first state found is taken
+ROUNDED = 4  # states closed up to rounded numbers, after which no better one is expected
 
 
 def assemble(mechanics: "Mechanics", values: Mapping, near, rates: Mapping, branch) -> State:
@@ -72,7 +71,7 @@ def assemble(mechanics: "Mechanics", values: Mapping, near, rates: Mapping, bran
         labels = ", ".join(each.label for each in found) or "none"
         raise NotClosed(f"there is no assembly {branch!r} with these values; found were: {labels}")
     signs = signs_of(mechanics, branch)
-    free = not near and 0 < mechanics.nv <= LONG  # to choose the nearest to how it is drawn
+    free = not near and 0 < mechanics.nv <= LONG  # then choose the one nearest to the drawn pose
     found = _found(mechanics, task, signs, free)
     if free and found.closed:
         pose = Pose(mechanics, task.q)
@@ -106,8 +105,8 @@ def assemble(mechanics: "Mechanics", values: Mapping, near, rates: Mapping, bran
 
 @dataclass(eq=False)
 class _Found:
-    """Closed states, on the branch that is asked for; the one that is nearly closed; whether others are on no such
-    branch; the state that came nearest to being closed."""
+    """Closed states on the requested branch; the best nearly closed one; whether others are off the branch; the state
+    with the smallest gap."""
 
     closed: list[np.ndarray]
     nearly: tuple[np.ndarray, float] | None
@@ -116,7 +115,7 @@ class _Found:
 
 
 def _found(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], choose: bool) -> _Found:
-    """What attempts lead to, up to the first one that is closed, or, where one is to be chosen, up to a few."""
+    """Runs attempts up to the first closed state or, if there is one to choose, up to a few."""
     found, rounded = _Found([], None, False, (task.q, np.inf)), 0
     for number, (q, gap) in enumerate(attempts(mechanics, task)):
         if gap < found.best[1]:
@@ -138,7 +137,7 @@ def _found(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], choose:
 
 
 def _enough(mechanics: "Mechanics", task: Task, q: np.ndarray) -> bool:
-    """Whether the first state that was found is so near to where it began that none else need be looked for."""
+    """Whether the first state found is so close to the start that no other need be searched for."""
     pose, way = Pose(mechanics, task.q), norm(mechanics.difference(task.q, q) / mechanics.equations.steps)
     if way > ENOUGH or (way > SAME and pose.distance(q) > ENOUGH):
         return False
@@ -146,7 +145,7 @@ def _enough(mechanics: "Mechanics", task: Task, q: np.ndarray) -> bool:
 
 
 def _nearest(pose: Pose, task: Task, found: list[np.ndarray]) -> np.ndarray:
-    """The closed state nearest to a pose; of equally near ones, that whose first hinges are turned to the positive."""
+    """The closed state nearest to a pose; among ties, the one whose first hinges have positive angles."""
     ways: list[tuple[np.ndarray, float]] = []
     most, begun = max(SLID // pose.mechanics.nv, 2), []
     for q in sorted(found, key=pose.distance):
@@ -164,13 +163,13 @@ def _nearest(pose: Pose, task: Task, found: list[np.ndarray]) -> np.ndarray:
 
 
 def _turned(mechanics: "Mechanics", q: np.ndarray) -> list[bool]:
-    """Which hinges are turned to the positive, in the order they were written."""
+    """Which hinges have positive angles, in the order they were written."""
     state, there = State(mechanics, q, np.zeros(mechanics.nv)), set(hinges(mechanics))
     return [bool(state[joint.name] > 0) for joint in mechanics.mechanism.joints if joint.name in there]
 
 
 def _refused(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], found: _Found) -> str:
-    """Why there is no answer."""
+    """Why no assembly was found."""
     if found.off_branch:
         wanted = ", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in signs.items())
         return f"the loops close, but on no branch with {wanted}; assemblies(...) lists those there are"
@@ -183,14 +182,14 @@ def _refused(mechanics: "Mechanics", task: Task, signs: Mapping[str, int], found
     return why_not(mechanics, task, found.best[0])
 
 
-# ---- what near wishes ------------------------------------------------------------------------------------
+# ---- joints named by near --------------------------------------------------------------------------------
 
 
 def _wished(
     mechanics: "Mechanics", task: Task, values: Mapping, near, q: np.ndarray, signs: Mapping[str, int]
 ) -> np.ndarray:
-    """The closed state q, or another one that is clearly nearer to the joints that `near` names: what nobody has named
-    may be far from there, and lead to another way to close."""
+    """The closed state q, or another that is clearly closer to the joints named in `near`: unnamed joints may start far
+    off and lead to another assembly."""
     slices = mechanics.slices("v")
     named = {n: x for n, x in near.items() if n in slices and n not in values} if isinstance(near, Mapping) else {}
     own = _off(mechanics, task, named, q) if named else 0.0
@@ -208,7 +207,7 @@ def _wished(
 
 
 def _off(mechanics: "Mechanics", task: Task, named: Mapping, q: np.ndarray) -> float:
-    """How far the named joints are from where they begin, in radians or sizes of the mechanism."""
+    """Largest distance of the named joints from their starting values, in radians or sizes of the mechanism."""
     slices, step = mechanics.slices("v"), mechanics.difference(task.q, q)
     for t in mechanics.topology.tree:
         for k, unit in zip(range(t.v.start, t.v.stop), t.joint.type.units, strict=True):
@@ -220,7 +219,8 @@ def _off(mechanics: "Mechanics", task: Task, named: Mapping, q: np.ndarray) -> f
 
 
 def _moving(mechanics: "Mechanics", q: np.ndarray, rates: Mapping) -> State:
-    """The state with velocities that keep loops closed; those that nothing says are the least that fit the others."""
+    """The state with velocities that keep loops closed; unspecified velocities are the least ones consistent with the
+    rest."""
     slices, free = mechanics.slices("v"), np.ones(mechanics.nv, dtype=bool)
     outside = {n: x for n, x in rates.items() if n in mechanics.cut or (n not in slices and "." in n)}
     inside = mechanics.state(rates={n: x for n, x in rates.items() if n not in outside}).v
@@ -237,7 +237,7 @@ def _moving(mechanics: "Mechanics", q: np.ndarray, rates: Mapping) -> State:
             raise StateError(f"rates: {name!r} takes as many numbers as it has velocities, not {rate!r}")
     matrix = stacked(jacobian, rows)
     wanted, v, off = np.concatenate(right) - across(matrix, inside), inside.copy(), np.inf
-    for some in (free & ~mechanics.bending, free):  # beams keep still, if they can
+    for some in (free & ~mechanics.bending, free):  # beams stay at rest if possible
         if off > 1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)):
             columns = of_columns(matrix, some)
             v[some] = least(columns, wanted)

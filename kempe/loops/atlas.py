@@ -1,20 +1,21 @@
-"""Atlas: the generalized coordinates a mechanism is moved in, in order, and the rule that says which are used where.
+"""Atlas: an ordered list of generalized coordinates, and the rule that says which are used at which state.
 
-Problem. No choice of coordinates suits all states. Where one fades, another has to take over: in runs, in steps of
-fixed size, in batches, on any machine.
+Problem. No choice of coordinates suits all states. Where one degrades, another has to take over: in runs, in fixed
+steps, in batches, on any machine.
 
-Must. Which coordinates take a step is a function of the state and of the description: never of what was compiled or run
-before, of the clock, or of other mechanisms of a batch. The number of programs is bounded.
+Must. The coordinates used for a step are a function of the state and the description: never of what was compiled or run
+before, of the clock, or of other mechanisms in a batch. The number of programs is bounded.
 
-Rule. A mechanism stays with its coordinates as long as they are fit enough where a step begins, and keep half of that
-within it. Then the first of the atlas takes over that is fit enough, and half as fit as the fittest. Where none is, or
-where the step fails by these too, it is taken by the dense way, which finds coordinates by complete pivoting at the
-state itself, until some of the atlas are fit again. In long rows of loops, of which some loop is nearly always in a
-special pose, the best choice at the state comes before the dense way, which would take the cube of their length.
+Rule. A mechanism keeps its coordinates as long as they are fit enough at the beginning of a step and keep half of that
+within it. Otherwise the first choice of the atlas takes over that is fit enough and at least half as fit as the
+fittest. If there is none, or if the step fails with these too, the dense way takes it, which finds coordinates by
+complete pivoting at the state itself, until a choice of the atlas is fit again. In long chains of loops, some loop is
+nearly always in a special pose; there the best choice at the state comes before the dense way, whose cost grows with
+the cube of the length.
 
-Discussion. The atlas begins with the model's own choice; then come those, of the best ones at sampled closed states,
-that each are nearly as fit as the best one at most of these states. A program more takes longer to compile than some
-hundred steps of the dense way, so those that few states need are left out.
+Discussion. The atlas begins with the model's own choice. The rest are taken from the best choices at sampled closed
+states, if they are nearly as fit as the best one at most of these states. One more program takes longer to compile than
+some hundred steps of the dense way, so choices that few states need are left out.
 """
 
 from dataclasses import dataclass
@@ -29,34 +30,34 @@ from kempe.loops.freedom import closed_states
 if TYPE_CHECKING:
     from kempe.dynamics.generalized import Choice
 
-FADING = 0.2  # fitness below which coordinates are left, where mechanisms usually have better ones
-USUAL = 0.5  # the same as a part of the best fitness in the median over sampled states, where they have not
-NARROW = 1e-6  # fitness of the best choice, at which loops count as singular
+FADING = 0.2  # fitness below which coordinates are abandoned, for mechanisms that usually have better ones
+USUAL = 0.5  # the same as a fraction of the median best fitness over sampled states, for all others
+NARROW = 1e-6  # best fitness at which loops count as singular
 MOST = 6  # choices
 WORTH = 2  # states that a choice has to suit
-STATES = 24  # at which choices are made, beside the sampled ones
-FIRST = 1000  # of the seeds of these
+STATES = 24  # states at which choices are made, besides the sampled ones
+FIRST = 1000  # first of their seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """The choices of a mechanism; those beside the first are found when one is needed."""
+    """The choices of a mechanism; those after the first are found when needed."""
 
     chooser: Chooser
 
     @cached_property
     def first(self) -> "Choice":
-        """What a mechanism is moved in to begin with."""
+        """The coordinates a mechanism starts with."""
         return self.chooser.first()
 
     @cached_property
     def enough(self) -> float:
-        """How fit coordinates have to be at the beginning of a step; within it, half of that."""
+        """The fitness required at the beginning of a step; within it, half of that."""
         chooser, samples = self.chooser, self.chooser.samples.states
         usual = float(np.median([fitness(chooser.mechanics, self.first, q) for q in samples]))
         if USUAL * usual < FADING:
             fits = (chooser.best(q)[1] for q in samples)
-            usual = float(np.median([fit for fit in fits if fit > NARROW] or [1.0]))  # of those that are not singular
+            usual = float(np.median([fit for fit in fits if fit > NARROW] or [1.0]))  # of nonsingular states
         return min(FADING, USUAL * usual)
 
     @cached_property
@@ -71,7 +72,7 @@ class Atlas:
         covered = fit[self.first]
         while len(found) < MOST and known:
             gains = {choice: int((fit[choice] & ~covered).sum()) for choice in known}
-            most = max(gains, key=gains.__getitem__)  # the first of those that gain as much
+            most = max(gains, key=gains.__getitem__)  # the first of equal gains
             if gains[most] < WORTH:
                 break
             found.append(most)
@@ -95,6 +96,6 @@ class Atlas:
 
 
 def fittest(fits: np.ndarray, least: float) -> np.ndarray:
-    """Which choice the rule takes where all are so fit (.., choices); -1 for none."""
+    """The choice the rule takes for these fitnesses (.., choices); -1 for none."""
     good = fits >= np.maximum(least, 0.5 * fits.max(axis=-1, keepdims=True))
     return np.where(good.any(axis=-1), good.argmax(axis=-1), -1)

@@ -1,4 +1,4 @@
-"""Branches: ways to close loops, by the signs of the sines of hinges, as many as starts anywhere lead to."""
+"""Branches: the ways to close the loops, labelled by the signs of the sines of hinges, found from many starts."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,21 +19,20 @@ from kempe.mechanism.joints import Revolute
 if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
-DETERMINED = 1e-8  # of the largest singular value: values that are less determine nothing
+DETERMINED = 1e-8  # of the largest singular value: smaller ones count as zero
 SAME = 1e-6  # two states closer than this are one assembly
-NUDGE = 1e-2  # rad, or sizes, to see what can move
-LED = 1e-3  # and what has moved by as much then, did not close where it was
-FLAT = 1e-9  # rad: angles nearer to none, or to half a turn, lean to no side
+NUDGE = 1e-2  # rad, or sizes: a nudge, to see what can move
+LED = 1e-3  # of the nudge: what moves by more did not close where it was
+FLAT = 1e-9  # rad: angles this close to zero or half a turn have no sign
 FEW = 16  # states, none of them determined, after which none is expected
 
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """One way to close the loops: its label, by which `assemble(branch=...)` finds it again, and the state.
+    """One way to close the loops: its label, for `assemble(branch=...)`, and the state.
 
-    freedom: how much is left to move with the given values; 0 where they determine the state. Where parts lie folded on
-    each other, they may not: the state is then the one nearest to the drawn pose, and the label has ~ for hinges that
-    turn.
+    freedom: how many freedoms remain with the given values; 0 if they determine the state. With folded parts they may
+    not: the state is then the one nearest to the drawn pose, and the label has ~ for hinges that can turn.
     """
 
     label: str
@@ -43,15 +42,15 @@ class Assembly:
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """What given values leave free at a closed state: how much, and which entries of `Pose.off` move."""
+    """What given values leave free at a closed state: how many freedoms, and which entries of `Pose.off` move."""
 
     freedom: int
     moving: np.ndarray
 
 
 def left_at(pose: Pose, task: Task, q: np.ndarray) -> Left:
-    """By rank; where that leaves something, by closing loops again from beside: a state that closes where it was can
-    merely shake."""
+    """By rank; if that leaves freedom, also by closing loops again from nearby: a state that closes where it was is
+    infinitesimally mobile only."""
     mechanics = pose.mechanics
     still = Left(0, np.zeros(len(pose.names), dtype=bool))
     if not undetermined(mechanics, task, q):
@@ -66,7 +65,7 @@ def left_at(pose: Pose, task: Task, q: np.ndarray) -> Left:
 
 
 def undetermined(mechanics: "Mechanics", task: Task, q: np.ndarray) -> int:
-    """How many directions are left at a state, by rank."""
+    """The number of free directions at a state, by rank."""
     columns = of_columns(equations(mechanics, task, q)[1], task.free & ~mechanics.bending)
     return columns.shape[1] - rank_of(columns, DETERMINED)
 
@@ -112,7 +111,7 @@ def _bent(mechanics: "Mechanics", q: np.ndarray) -> bool:
 
 
 def _one(pose: Pose, one: tuple[np.ndarray, Left], other: tuple[np.ndarray, Left]) -> bool:
-    """Whether two states are one, but for what moves at both."""
+    """Whether two states are the same, apart from what can move at both."""
     (a, left), (b, right) = one, other
     if left.freedom != right.freedom or (left.moving != right.moving).any():
         return False
@@ -128,19 +127,19 @@ def hinges(mechanics: "Mechanics") -> list[str]:
 
 
 def leans(angle: float) -> bool:
-    """Whether the sine of an angle is positive, or nothing but rounding; found without it."""
+    """Whether the sine of an angle is positive or rounding only; computed without the sine."""
     rest = angle % TURN
     return rest <= 0.5 * TURN + FLAT or rest >= TURN - FLAT
 
 
 def label_of(mechanics: "Mechanics", state: State, turning: Collection[str] = ()) -> str:
-    """The signs of the sines of all hinges, but ~ for those that turn."""
+    """The signs of the sines of all hinges, with ~ for those that turn."""
     signs = ("~" if name in turning else "+" if leans(float(state[name])) else "-" for name in hinges(mechanics))
     return " ".join(f"{name}{sign}" for name, sign in zip(hinges(mechanics), signs, strict=True)) or "only"
 
 
 def signs_of(mechanics: "Mechanics", branch) -> dict[str, int]:
-    """The signs that a branch asks for, checked."""
+    """The signs that a branch specifies, checked."""
     if branch is None:
         return {}
     if not isinstance(branch, Mapping):
@@ -154,7 +153,7 @@ def signs_of(mechanics: "Mechanics", branch) -> dict[str, int]:
 
 
 def is_on_branch(mechanics: "Mechanics", q: np.ndarray, signs: Mapping[str, int]) -> bool:
-    """Whether hinges are turned the way that these signs ask for."""
+    """Whether hinges have these signs."""
     if not signs:
         return True
     state = State(mechanics, q, np.zeros(mechanics.nv))

@@ -1,8 +1,8 @@
-"""Which rows of the loops' equations are independent, and which velocities generalized: chosen by numbers (paper 3).
+"""Choosing: which closure rows are independent, and which velocities are generalized; found numerically (paper 3).
 
-Pivoting cannot be traced, so J is eliminated at assembled states first, by pivots that are large enough and fill in
-little, and the order that was taken becomes part of the program. A choice is fit at a state as far as its pivots there
-are from zero, beside a fixed scale: the row's largest size over sampled states.
+Pivoting cannot be traced, so J is first eliminated numerically at assembled states, by large pivots with little
+fill-in, and the order becomes part of the program. The fitness of a choice at a state is the distance of its pivots
+from zero, relative to a fixed scale: the row's largest size over sampled states.
 """
 
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
 SPARING = 1.0, 0.5, 0.0
-PASSIVE = 0.7  # how much passive joints are preferred as dependent ones
-BENT = 0.05  # the same for joints beside beams: what bends goes its own way
-FLOATS = 0.05  # the same for bodies that float, which are heavy beside what holds them; tried both ways
-SMALL = 1e-4  # rows of J this small beside the largest at all samples are looked at elsewhere
-EXISTS = 1e-12  # entries of J larger than this are worked on
-TREES = 4  # states of the tree at which that is done
-FIT = 0.05  # a choice as fit as this is fit enough
-NEARLY_AS_FIT = 2.0  # how much less fit a choice may be that is sparser
-GOOD = 0.8  # of the best over sampled states: choices as good as this compete by the length of their program
+PASSIVE = 0.7  # preference for passive joints as dependent ones
+BENT = 0.05  # the same for joints next to beams: a bending beam moves on its own
+FLOATS = 0.05  # the same for floating bodies, which are heavy next to what holds them; tried both ways
+SMALL = 1e-4  # rows of J this small relative to the largest, at all samples, are measured elsewhere
+EXISTS = 1e-12  # entries of J larger than this exist
+TREES = 4  # states of the tree at which that is checked
+FIT = 0.05  # a choice this fit is fit enough
+NEARLY_AS_FIT = 2.0  # how much less fit a sparser choice may be
+GOOD = 0.8  # of the best over sampled states: choices this fit compete by program length
 
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Row norms of J over sampled assembled states, and the length that makes each velocity a number without unit.
+    """Row norms of J over sampled assembled states, and the length that makes each velocity dimensionless.
 
-    exists: which of J's entries, of those that can, differ from zero at some of these states.
+    exists: which structural entries of J differ from zero at some of these states.
     """
 
     rows: np.ndarray
@@ -49,7 +49,7 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """Makes choices of coordinates for a mechanism.
+    """Chooses generalized coordinates for a mechanism.
 
     samples: assembled states; dof: freedoms there.
     """
@@ -60,7 +60,7 @@ class Chooser:
 
     @property
     def rank(self) -> int:
-        """How many velocities depend on the others."""
+        """The number of dependent velocities."""
         return self.mechanics.nv - self.dof
 
     @cached_property
@@ -71,18 +71,18 @@ class Chooser:
         norms, anywhere = (_norms(mechanics, states, columns) for states in (samples, _anywhere(mechanics)))
         entries = np.array([mechanics.row_entries(q) for q in samples]) * columns[mechanics.loop_places[1]]
         sizes = np.abs(entries).max(axis=0, initial=0.0)
-        # Where all samples happen to be singular alike, rows may nearly vanish there that do not elsewhere.
+        # If all samples are singular in the same way, rows may nearly vanish there but not elsewhere.
         norms = np.where(norms > SMALL * norms.max(initial=0.0), norms, anywhere)
-        # Rows that vanish, as those of a loop that stays in its plane, are rounding: scaled up they would be chosen.
+        # Vanishing rows, such as those out of a planar loop's plane, are rounding: scaled up, they would be chosen.
         real = norms > rounding(norms.max(initial=0.0))
         return Scales(np.where(real, norms, 1.0), columns, samples, sizes > EXISTS)
 
     def first(self) -> Choice:
-        """The choice to begin with: fit at as many samples as can be, and short."""
+        """The choice to begin with: fit at as many samples as possible, and short."""
         mechanics, scales = self.mechanics, self.scales
         floats = (1.0, FLOATS) if _floating(mechanics) else (1.0,)
         found = dict.fromkeys(self.at(q, x, y) for q in scales.samples for x in self._sparings for y in floats)
-        candidates = [choice for choice in found if len(choice.rows) == self.rank]  # not of singular poses
+        candidates = [choice for choice in found if len(choice.rows) == self.rank]  # leaves out singular poses
         if not candidates:
             raise Singular(
                 f"every closed state of {mechanics.mechanism.name!r} that was found is singular, so that no "
@@ -94,7 +94,7 @@ class Chooser:
         return min(fit, key=lambda each: (self._fill(each[0]), -each[1]))[0]
 
     def best(self, q: np.ndarray, p=None) -> tuple[Choice, float]:
-        """The sparsest choice that is nearly as fit as can be at a state, and its fitness."""
+        """The sparsest choice that is nearly as fit as possible at a state, and its fitness."""
         found = [self.at(q, sparing, p=p) for sparing in self._sparings]
         sizes = [fitness(self.mechanics, x, q, p) if len(x.rows) == self.rank else 0.0 for x in found]
         for choice, size in zip(found, sizes, strict=True):
@@ -103,13 +103,13 @@ class Chooser:
         raise AssertionError
 
     def at(self, q: np.ndarray, sparing: float = 1.0, floats: float = 1.0, p=None) -> Choice:
-        """Which velocities depend on the others at a state, and rows and columns in the order of elimination.
+        """The dependent velocities at a state, with rows and columns in the order of elimination.
 
-        sparing: how much velocities that few loops feel are preferred as dependent ones, which keeps J_S sparse;
-        floats: how much those of bodies that float are, beside others.
+        sparing: preference for velocities that few loops depend on as dependent ones, which keeps J_S sparse; floats:
+        preference for those of floating bodies, relative to others.
         """
         mechanics, scales = self.mechanics, self.scales
-        # Rows that vanish, as all that keep a loop in its plane do, are left out.
+        # Vanishing rows, such as those that keep a loop in its plane, are left out.
         jacobian = mechanics.loop_rows(q, p=p)
         real = np.flatnonzero(jacobian.any(axis=1))
         work = jacobian[real] * scales.columns / scales.rows[real, None]
@@ -121,7 +121,7 @@ class Chooser:
         weight[mechanics.bending] *= BENT
         weight[_floating(mechanics)] *= floats
         asked = mechanics.equations.formulation
-        if asked is not None and not asked.chooses:  # its coordinates are the actuated ones, good here or not
+        if asked is not None and not asked.chooses:  # its coordinates are the actuated ones, fit or not
             dependent = np.setdiff1d(np.arange(mechanics.nv), mechanics.driven)
         else:
             dependent = independent_columns(work * weight, self.rank)
@@ -134,11 +134,11 @@ class Chooser:
 
     @property
     def _sparings(self) -> tuple[float, ...]:
-        """How sparing choices are tried; in a long tree, one that is not sparing would fill in nearly all of H."""
+        """Values of `sparing` to try; in a long tree, a choice that is not sparing would fill in nearly all of H."""
         return tuple(x for x in SPARING if x or not self.mechanics.loops_repeat)
 
     def _fill(self, choice: Choice) -> int:
-        """How many entries an elimination by this choice works on: those of J_S with what fills in, and of H."""
+        """The number of entries an elimination by this choice works on: those of J_S with fill-in, and of H."""
         shape = self.mechanics.equations.sizes["lam"], self.mechanics.nv
         exists = Entries(*self.mechanics.loop_places, self.scales.exists, shape)
         return fill(*(exists.part(choice.rows, x).astype(bool) for x in (choice.dependent, choice.independent)))
@@ -149,23 +149,23 @@ def _norms(mechanics: "Mechanics", states: np.ndarray, columns: np.ndarray) -> n
 
 
 def _anywhere(mechanics: "Mechanics") -> np.ndarray:
-    """States of the tree, loops open or not."""
+    """States of the tree, with loops open or closed."""
     return np.array([anywhere(mechanics, seed) for seed in range(TREES)])
 
 
 def _floating(mechanics: "Mechanics") -> list[int]:
-    """Velocities of bodies that float."""
+    """Velocities of floating bodies."""
     return [k for t in mechanics.topology.tree if t.joint.type is Free for k in range(t.v.start, t.v.stop)]
 
 
 def pivots_at(mechanics: "Mechanics", choice: Choice, q: np.ndarray, p=None) -> np.ndarray:
-    """What the elimination of a choice divides by at a state, times its scales, with their signs."""
+    """The pivots of a choice at a state, times its scales, with their signs."""
     return pivots(part(rows_at(mechanics, q, p), choice.rows, choice.dependent)) * choice.scales
 
 
 def fitness(mechanics: "Mechanics", choice: Choice, q: np.ndarray, p=None) -> float:
-    """The least of them, without sign."""
+    """The smallest pivot in absolute value."""
     if not choice.rows:
         return 1.0
     found = np.abs(pivots_at(mechanics, choice, q, p))
-    return float(np.where(np.isnan(found), 0.0, found).min())  # after a pivot that is zero
+    return float(np.where(np.isnan(found), 0.0, found).min())  # NaN follows a zero pivot

@@ -1,7 +1,7 @@
-"""Closing in compiled code: Newton's method from a state nearby, for control loops, in microseconds.
+"""Closing in compiled code: Newton's method from a nearby state, for control loops, in microseconds.
 
-Pivots cannot be chosen while code runs. Which rows and columns of J are eliminated, and in which order, is chosen at a
-state by complete pivoting, and holds as long as the state stays near it; the answer's residual says whether it did.
+Compiled code cannot choose pivots. The rows and columns of J to eliminate, and their order, are chosen at a state by
+complete pivoting and stay valid near it; the residual of the answer shows whether they did.
 """
 
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from kempe.compiler.program import Program
     from kempe.mechanics.mechanics import Mechanics
 
-STEPS = 4  # of Newton's method; each squares the error
+STEPS = 4  # Newton steps; each squares the error
 CLOSED = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Compiled closing for given joints: `closer(q, x, xdot, xddot)` gives q, v, a and the largest residual left.
+    """Compiled closing for given joints: `closer(q, x, xdot, xddot)` gives q, v, a and the largest remaining residual.
 
     names: the joints whose values, rates and accelerations are given, in this order.
     """
@@ -44,12 +44,12 @@ class Closer:
     kernel: Kernel
 
     def __call__(self, q, x, xdot, xddot):
-        """One state, or many with a leading axis; q is where to start, the last answer for instance."""
+        """One state, or many with a leading axis; q is the start, for instance the last answer."""
         return self.kernel(q, x, xdot, xddot)
 
 
 def closer(mechanics: "Mechanics", names: tuple[str, ...], near: State) -> Closer:
-    """Compiles closing for given coordinates, of joints or places, around a closed state."""
+    """Compiles closing for given coordinates of joints or places, around a closed state."""
     known = given(mechanics, names, "close")
     free = np.setdiff1d(np.arange(mechanics.nv), known.at_v)
     measured = known.matrix(near.q, mechanics.nv) / known.sizes(mechanics)[:, None]
@@ -65,13 +65,13 @@ def closer(mechanics: "Mechanics", names: tuple[str, ...], near: State) -> Close
 def _program(
     mechanics: "Mechanics", names: tuple[str, ...], known: Given, rows: np.ndarray, order: np.ndarray
 ) -> "Program":
-    """Newton's method, then velocities and accelerations, by these pivots; what is known follows from the names."""
+    """Newton's method, then velocities and accelerations, with these pivots."""
     tree_x, measured_x = known.order[: known.tree], known.order[known.tree :]
     size, sizes = mechanics.equations.closure_size, {"q": mechanics.nq, "x": len(names)}
     tree, lengths = mechanics.equations.constant_tree, known.sizes(mechanics)
 
     def equations(q):
-        """J, and under it L of what is measured."""
+        """J, and below it L of the measured coordinates."""
         jacobian = from_sx(closure.jacobian(tree, q, size)).reshape(-1, mechanics.nv)
         return np.vstack([jacobian, known.symbolic_matrix(tree, q, mechanics.nv) / lengths[:, None]])
 
@@ -139,7 +139,7 @@ def close(
     q, v, a, left = known[names](near.q, x, xdot, xddot)
     if left <= CLOSED:
         return q, v, a
-    # The pivots no longer suit, or the step was too long: go there by the careful way, and choose anew.
+    # The pivots no longer suit, or the step was too long: close by the careful solver, then choose new pivots.
     selected = given(mechanics, names, "close")
     x, xdot, xddot = (each[selected.order] for each in (x, xdot, xddot))
     q = place(mechanics, selected, near.q, x)
@@ -154,9 +154,9 @@ def close(
 
 
 def _pivots(matrix: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns in the order in which complete pivoting eliminates them."""
+    """Rows and columns in the order of complete pivoting."""
     work, rows, columns = matrix.copy(), list(range(len(matrix))), list(range(matrix.shape[1]))
-    scale = np.abs(matrix).max(initial=1e-4)  # a loop that holds nothing leaves rounding errors only
+    scale = np.abs(matrix).max(initial=1e-4)  # a loop that constrains nothing leaves rounding errors only
     for k in range(wanted):
         part = np.abs(work[k:, k:])
         if not part.size or part.max() <= 1e-9 * scale:

@@ -1,4 +1,4 @@
-"""Constraints of all joints, cut or not, on the twists of all bodies at a state, and the axes they act along."""
+"""Constraints of all joints, cut or not, on the twists of all bodies at a state, and their axes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kempe.mechanism.joint import Joint
     from kempe.topology.tree import Topology
 
-FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # directions in which joints move, of those named below
+FREEDOMS: dict[type[JointKind], tuple[int, ...]] = {  # the free directions of joints, as numbered in `held`
     Revolute: (2,),
     Prismatic: (5,),
     Helical: (2,),
@@ -29,16 +29,16 @@ NAMES = ("about x", "about y", "about z", "along x", "along y", "along z")
 
 
 def holding(topology: "Topology") -> list["Joint"]:
-    """Joints of the mechanism that are not switched off."""
+    """The mechanism's joints that are not switched off."""
     off = {loop.joint for loop in topology.off}
     return [joint for joint in topology.mechanism.joints if joint not in off]
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A direction that a joint holds at a state: its axis in world axes, and the joint's two frames there.
+    """A direction constrained by a joint at a state: its axis in world axes, and the joint's two frames.
 
-    screw: the pitch, where it couples turning and sliding in this direction.
+    screw: the pitch, if the joint couples turning and sliding in this direction.
     """
 
     joint: "Joint"
@@ -54,7 +54,7 @@ class Held:
         return f"{self.joint.name} {NAMES[self.direction]}"
 
     def seen(self, size: float) -> np.ndarray:
-        """What takes the multiplier of this direction out of a wrench at marker b, in its axes."""
+        """Extracts the multiplier of this direction from a wrench at marker b, in its axes."""
         axis, none = self.marker.T @ self.axis, np.zeros(3)
         return np.concatenate([axis, none] if self.direction < 3 else [none, size * axis])
 
@@ -65,7 +65,7 @@ class Held:
 
 
 def held_axes(mechanics: "Mechanics", q: np.ndarray, actuators_held: bool = False, p=None) -> list[Held]:
-    """All directions that joints hold at a state; all six of those whose actuators are at rest."""
+    """All directions constrained by joints at a state; all six for joints whose actuators are held."""
     poses, found = _poses(mechanics, q, p), []
     values = _values(mechanics, p)
     for joint in holding(mechanics.topology):
@@ -78,15 +78,15 @@ def held_axes(mechanics: "Mechanics", q: np.ndarray, actuators_held: bool = Fals
 
 @dataclass(frozen=True, eq=False)
 class HeldTogether:
-    """A coupling at a state: the directions of its freedoms, and their factors in its equation; size: what that is
-    divided by beside the coupling's own, where it is one of lengths."""
+    """A coupling at a state: the directions of its freedoms and their factors in its equation. size: the extra divisor
+    of an equation of lengths."""
 
     name: str
     freedoms: tuple[tuple[Held, float], ...]
     size: float
 
     def exerted(self) -> list[tuple[str, np.ndarray]]:
-        """By joint, the wrench of a unit multiplier at marker b, in its axes."""
+        """The wrench of a unit multiplier at marker b, in its axes, by joint."""
         found = []
         for d, factor in self.freedoms:
             axis, none = factor * (d.marker.T @ d.axis), np.zeros(3)
@@ -102,7 +102,7 @@ def held_together(mechanics: "Mechanics", q: np.ndarray, p=None) -> list[HeldTog
         for term, path in zip(each.terms, each.paths, strict=False):
             d = FREEDOMS[term.joint.type][term.freedom]
             ends, marker = _ends(mechanics, term.joint, poses, q, values)
-            second = term.joint.type is Universal and d == 1  # an axis that b carries
+            second = term.joint.type is Universal and d == 1  # the axis carried by b
             axis = ends[1][0][:, 1] if second else _axis(term.joint, d, ends)
             held = Held(term.joint, d, axis, ends[1][1], marker, 0.0)
             freedoms.append((held, float(values(path)) / each.size / size))
@@ -120,8 +120,8 @@ def _ends(mechanics: "Mechanics", joint: "Joint", poses, q: np.ndarray, values: 
 def constraints(
     mechanics: "Mechanics", q: np.ndarray, actuators_held: bool = False, p=None
 ) -> tuple[np.ndarray, list[str]]:
-    """Rows of all joints on the twists [omega; v] of all bodies at their `middles`, then on the rates of beams, in each
-    joint's own axes, lengths over the size; then those of couplings."""
+    """Constraint rows of all joints, then those of couplings, on the twists [omega; v] of all bodies at their `middles`
+    and on beam rates, in each joint's own axes, with lengths over the size."""
     directions, couplings = held_axes(mechanics, q, actuators_held, p), held_together(mechanics, q, p)
     found = [_rows(mechanics, directions, q, p)]
     for each in couplings:
@@ -133,7 +133,7 @@ def constraints(
 
 
 def _rows(mechanics: "Mechanics", directions: list[Held], q: np.ndarray, p) -> np.ndarray:
-    """How fast bodies move against each other along directions of joints."""
+    """Relative velocities of bodies along constrained joint directions."""
     m, size, poses = mechanics.mechanism, mechanics.equations.closure_size, _poses(mechanics, q, p)
     middle = middles(mechanics, q, p)
     number = {body.name: k for k, body in enumerate(m.bodies)}
@@ -141,14 +141,14 @@ def _rows(mechanics: "Mechanics", directions: list[Held], q: np.ndarray, p) -> n
     bending = np.zeros((len(directions), mechanics.nv))
     values, beams = _values(mechanics, p), [t.v for t in mechanics.topology.tree if isinstance(t.joint, BeamJoint)]
     for row, bent, d in zip(rows, bending, directions, strict=True):
-        # At the place of frame b, for both bodies: along a slider the frames are apart.
+        # For both bodies at the origin of frame b: along a slider, the frames are apart.
         for sign, marker in ((-1, d.joint.a), (1, d.joint.b)):
             k = number.get(marker.body.name)
             if k is None:
                 continue
             if d.direction < 3:
                 row[k, :3] += sign * d.axis
-            else:  # velocity of the joint's place along the axis; a screw slides as it turns
+            else:  # velocity of that point along the axis; a screw slides as it turns
                 row[k, 3:] += sign * d.axis
                 row[k, :3] += sign * np.cross(d.place - middle[marker.body.name], d.axis) / size
                 row[k, :3] -= sign * d.screw / size * d.axis
@@ -158,13 +158,13 @@ def _rows(mechanics: "Mechanics", directions: list[Held], q: np.ndarray, p) -> n
             else:
                 lever = np.cross(d.place - at.position, d.axis) - d.screw * d.axis
                 bent[at.v] += sign / size * (d.axis @ at.linear + lever @ at.angular)
-    bending *= size  # rates of lengths, as those of places are
+    bending *= size  # rates of lengths, as for positions
     return np.hstack([rows.reshape(len(directions), 6 * len(m.bodies)), *(bending[:, v] for v in beams)])
 
 
 def middles(mechanics: "Mechanics", q: np.ndarray, p=None) -> dict[str, np.ndarray]:
-    """A place of every body in the world, amid its joints: its origin may be so far from them that all turns about it
-    look alike."""
+    """A point of every body in the world, in the middle of its joints: the origin may be so far away that all rotations
+    about it look alike."""
     poses, values, found = _poses(mechanics, q, p), _values(mechanics, p), {}
     for joint in holding(mechanics.topology):
         ends, _ = _ends(mechanics, joint, poses, q, values)
@@ -182,7 +182,7 @@ def _poses(mechanics: "Mechanics", q: np.ndarray, p=None) -> dict[str, tuple[np.
 
 
 def held(joint: "Joint") -> list[int]:
-    """Directions a joint holds, in its axes: about x, y, z (0 to 2), along x, y, z (3 to 5)."""
+    """The directions a joint constrains, in its axes: about x, y, z (0 to 2), along x, y, z (3 to 5)."""
     if joint.type not in ROWS:  # a screw: one constraint couples turning and sliding
         return [0, 1, 3, 4, 5]
     rows = ROWS[joint.type]
@@ -201,7 +201,7 @@ def _frame(at: Seat, joint: "Joint", marker: "Marker", values: "Values") -> tupl
 
 
 def _axis(joint: "Joint", direction: int, ends) -> np.ndarray:
-    """The direction in world axes; the third axis of a universal joint is across its two."""
+    """The direction in world axes; the third axis of a universal joint is perpendicular to its two."""
     (a, _), (b, _) = ends
     if joint.type.name == "universal" and direction == 2:
         return np.cross(a[:, 0], b[:, 1])

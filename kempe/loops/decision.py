@@ -1,6 +1,6 @@
-"""Formulation: what the candidates for a mechanism take and lose, found by tracing them; the decision is remembered.
+"""Formulation: the cost and rounding error of each candidate, found by tracing; the decision is remembered.
 
-No code is compiled for it: operations are counted in programs, and rounding is told by the same programs worked out
+Nothing is compiled: operations are counted in the programs, and rounding is measured by evaluating the same programs
 with fewer digits (see `compiler.rounding`).
 """
 
@@ -30,11 +30,12 @@ TYPES = Decision, Candidate, Measured, Partition, Sslm
 
 
 def decide(mechanics: "Mechanics", samples: "Samples", choice: "Choice") -> Decision:
-    """Which formulation a mechanism with loops or couplings takes, of all (`auto`), or which way of its own."""
+    """The formulation for a mechanism with loops or couplings: the best of all (`auto`), or the best variant of the
+    requested one."""
     asked = mechanics.equations.formulation
     if asked is not None and not asked.is_open:
         return Decision(Candidate(asked))
-    # Masses that are inputs may be nothing, and so may what multipliers divide by.
+    # Masses that are inputs may be zero, and so may what multipliers divide by.
     heavy = not (mechanics.p_names or without_inertia(mechanics.topology))
     repeats = asked is None and blocks.repeats(mechanics.equations.by(Sslm()))
     known = candidates(mechanics.topology, choice.independent, heavy, repeats)
@@ -58,9 +59,9 @@ def _decided(mechanics: "Mechanics", samples: "Samples", choice: "Choice", known
 
 
 def lost(mechanics: "Mechanics", samples: "Samples", choice: "Choice | None", program: "Program") -> float:
-    """How much rounding changes accelerations, beside the largest, in the median over sampled closed states that move
-    at random; states where generalized coordinates fail are left out, as runs choose others there. Nothing where all
-    are such."""
+    """The effect of rounding on accelerations, relative to the largest: the median over sampled closed states with
+    random velocities. States where generalized coordinates fail are skipped, since runs choose others there; zero if
+    all fail."""
     states = [q for q in samples.states if choice is None or fitness(mechanics, choice, q) > FIT]
     if not states:
         return 0.0

@@ -1,21 +1,21 @@
-"""Descent: from a start downhill to a closed state, by least squares within limits, in steps that can be trusted.
+"""Descent: from a start downhill to a closed state, by least squares within limits and a trust criterion.
 
-Problem. Find q that makes the residual r(q) zero: gaps of loops, couplings, and what measured values are off by, with
-some velocities held, and joints within their limits.
+Problem. Find q with residual r(q) = 0: gaps of loops, couplings, and errors of measured values, with some velocities
+held, and joints within their limits.
 
-Must. Never a step uphill. Within limits at every step, where limits are asked for. A false solution (an axis turned
-around, half a turn of a weld) is none. The same start has the same end.
+Must. Never step uphill. Stay within limits at every step, where limits apply. Never accept a false solution (a reversed
+axis, a weld half a turn off). The same start has the same end.
 
-Discussion. K. Levenberg's and D. W. Marquardt's method, damped by how well the last step was foretold (J. J. More,
-1978). Of a step
+Discussion. The method of K. Levenberg and D. W. Marquardt, damped according to how well the last step was predicted (J.
+J. More, 1978). The step is
 
     s least of |J s + r|^2 + d^2 |s|^2,    low <= q + s <= high,
 
-what would leave limits stops there, and the rest is found again; what is at a limit and would leave it stays. Turns
-that joints hold count by half angles (`turns`), so that false solutions attract nothing. Velocities are measured in
-radians and sizes of the mechanism: nothing depends on the unit of length. A joint moves by a radian, or a size, in a
-step at most, since J says nothing beyond that, unless couplings tie it: gears multiply turns. Redundant rows do no
-harm: steps are those of least length.
+where entries that would leave limits stop there and the rest is solved again; a coordinate at a limit that would leave
+it stays. Constrained turns are measured by half angles (`turns`), so that false solutions attract nothing. Velocities
+are scaled to radians and sizes of the mechanism: nothing depends on the unit of length. A joint moves by at most a
+radian, or a size, per step, since J says nothing beyond that, unless couplings tie it: gears multiply turns. Redundant
+rows do no harm: steps are of least length.
 """
 
 from dataclasses import dataclass, replace
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
 CLOSED = 1e-13  # largest residual of a closed state, lengths over the mechanism's size
-NEARLY = 1e-7  # the same of one that is as closed as rounded numbers let it be
+NEARLY = 1e-7  # the same for a state closed as well as rounded numbers allow
 ITERATIONS = 100
-LONGEST = 1.0  # rad, or sizes: how far a joint moves in a step
+LONGEST = 1.0  # rad, or sizes: the longest step of a joint
 BEGIN, LEAST, MOST = 1e-2, 1e-12, 1e6  # damping
-FORETOLD = 0.25, 0.75  # of the decrease that J foretells: damp more below, less above
-SLOW, WAIT = 0.9, 8  # a start is given up where so many steps leave more than this part of the residual
-DENSE = 20_000  # entries with zeros: up to so many, elimination takes less time where all are there
-SMALL = 1e-3  # residuals above which it is
+FORETOLD = 0.25, 0.75  # of the decrease that J predicts: damp more below, less above
+SLOW, WAIT = 0.9, 8  # give up on a start if this many steps leave more than this part of the residual
+DENSE = 20_000  # entries including zeros: up to this many, dense elimination is faster
+SMALL = 1e-3  # residuals above which SLOW applies
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is given: q with the values put in, which velocities stay zero, and what is measured, with its targets; and
-    parameters, where they are not the mechanism's own.
+    """What is given: q with the values put in, which velocities stay zero, the measured quantities with their targets,
+    and parameters if they are not the mechanism's own.
 
-    groups: of velocities that shall be equal, a number for each velocity; none where each is by itself. bounded:
-    whether free joints keep their limits.
+    groups: velocities that shall be equal share a number; none if all are independent. bounded: whether free joints
+    keep their limits.
     """
 
     q: np.ndarray
@@ -63,8 +63,8 @@ class Task:
 
 
 def solve(mechanics: "Mechanics", task: Task, start: np.ndarray, left: float = 0.0) -> tuple[np.ndarray, float]:
-    """The closed q that lies downhill from a start, and the largest entry that is left; infinite for a false solution.
-    Beams are bent where loops do not close otherwise. left: the part of the residual at the start that may stay."""
+    """The closed q downhill from a start, and its largest residual; infinite for a false solution. Beams bend only if
+    loops do not close otherwise. left: the part of the start's residual that may remain."""
     if mechanics.bending.any():
         q, gap = _descended(mechanics, replace(task, free=task.free & ~mechanics.bending), start, left)
         if gap <= CLOSED:
@@ -74,8 +74,8 @@ def solve(mechanics: "Mechanics", task: Task, start: np.ndarray, left: float = 0
 
 @dataclass(frozen=True, eq=False)
 class _Here:
-    """A state, its residual with turns by half angles, their J by steps that are usual, the largest gap, and whether
-    loops are closed as they should be."""
+    """A state, its residual with turns by half angles, the scaled J, the largest gap, and whether loops are closed the
+    right way."""
 
     q: np.ndarray
     error: np.ndarray
@@ -88,7 +88,7 @@ class _Here:
         return float(dot(self.error, self.error))
 
     def short_of(self, wanted: np.ndarray) -> "_Here":
-        """With a residual that is wanted taken for none."""
+        """The same state with the residual `wanted` taken as zero."""
         error = self.error - wanted
         return replace(self, error=error, gap=float(np.abs(error).max(initial=0.0))) if wanted.any() else self
 
@@ -126,7 +126,7 @@ def _descended(mechanics: "Mechanics", task: Task, start: np.ndarray, left: floa
 
 
 def _hopeless(costs: list[float], gap: float) -> bool:
-    """Whether it goes on to somewhere that is not closed."""
+    """Whether the descent converges to a state that is not closed."""
     return gap > SMALL and len(costs) > WAIT and costs[-1] > SLOW**2 * costs[-1 - WAIT]
 
 
@@ -138,7 +138,7 @@ def _at(mechanics: "Mechanics", task: Task, q: np.ndarray, units: np.ndarray, tu
 
 
 def _step(task: Task, room: tuple[np.ndarray, np.ndarray], at: _Here, damping: float) -> np.ndarray:
-    """Downhill by free velocities, within limits; of those that do it, the least."""
+    """The least damped step of the free velocities within limits."""
     if task.groups is not None:
         return by_steps(tied(at.jacobian, task.groups), -at.error, damping)[task.groups]
     return bounded(at.jacobian, -at.error, damping, task.free, *room)
@@ -147,9 +147,8 @@ def _step(task: Task, room: tuple[np.ndarray, np.ndarray], at: _Here, damping: f
 def bounded(
     matrix: Matrix, right: np.ndarray, damping: float, free: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """x that makes |matrix x - right|^2 + damping^2 |x|^2 least, or nearly, with low <= 0 <= high around its entries;
-    those that are not free are zero. An entry that would be outside stays where it would leave, and is not looked at
-    again."""
+    """x that (nearly) minimizes |matrix x - right|^2 + damping^2 |x|^2, with low <= 0 <= high around its entries;
+    entries that are not free are zero. An entry that would leave its bounds is fixed there for good."""
     x, slope = np.zeros(len(free)), against(matrix, right)
     moving = free & ~((low >= 0.0) & (slope < 0.0)) & ~((high <= 0.0) & (slope > 0.0))
     while moving.any():
@@ -175,13 +174,13 @@ def equations(mechanics: "Mechanics", task: Task, q: np.ndarray) -> tuple[np.nda
 
 
 def gap_at(mechanics: "Mechanics", q: np.ndarray) -> float:
-    """The largest residual at a state; infinite where loops are closed the wrong way."""
+    """The largest residual at a state; infinite if loops are closed the wrong way."""
     phi, _, upright = closure_at(mechanics, q)
     return float(np.abs(phi).max(initial=0.0)) if (upright > 0).all() else np.inf
 
 
 def coupled(mechanics: "Mechanics") -> np.ndarray:
-    """Which velocities couplings tie."""
+    """Which velocities are in couplings."""
     found = np.zeros(mechanics.nv, dtype=bool)
     for each in (*mechanics.topology.couplings, *mechanics.topology.sprung):
         found[list(each.v)] = True
@@ -192,7 +191,7 @@ def coupled(mechanics: "Mechanics") -> np.ndarray:
 
 
 def by_steps(matrix: Matrix, right: np.ndarray, damping: float) -> np.ndarray:
-    """x that makes |matrix x - right|^2 + damping^2 |x|^2 least; further steps correct it."""
+    """x that minimizes |matrix x - right|^2 + damping^2 |x|^2; further steps correct it."""
     if isinstance(matrix, Entries):
         if matrix.shape[0] * matrix.shape[1] > DENSE:
             return damped(matrix, right, damping)

@@ -1,9 +1,8 @@
-"""Drawn: how far a closed state is from a pose, over all joints, and the way there through closed states.
+"""Drawn: the distance of a closed state from a pose, over all joints, and the path there through closed states.
 
-A mechanism is drawn with all joints at zero, where the frames of their markers coincide, or within their limits where
-these leave zero out. How far a state is from there is the root of the sum of squares of what its joints have moved by,
-in radians and in sizes of the mechanism, an angle by the shorter way round. All joints count, those that were cut too,
-so that it does not matter which ones were.
+A mechanism is drawn with all joints at zero, where the frames of their markers coincide, or within limits that exclude
+zero. The distance from there is the root of the sum of squared joint motions, in radians and sizes of the mechanism,
+angles by the shorter way round. All joints count, cut ones too, so the choice of cuts does not matter.
 """
 
 from dataclasses import dataclass
@@ -29,21 +28,21 @@ if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
 SLIDES = 60  # steps along closed states
-SETTLED = 1e-12  # of the distance squared: a step that gains less is the last
-STIFF = 1e4  # what loops weigh beside the distance, in a step along closed states
-LONGEST = 0.5  # rad, or sizes, of such a step
+SETTLED = 1e-12  # of the distance squared: stop when a step gains less
+STIFF = 1e4  # weight of the loops relative to the distance, in a step along closed states
+LONGEST = 0.5  # rad, or sizes: longest such step
 
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Where joints are: those of the tree by q, those that were cut at zero."""
+    """The reference pose of all joints: those of the tree by q, cut ones at zero."""
 
     mechanics: "Mechanics"
     q: np.ndarray
 
     @cached_property
     def turning(self) -> np.ndarray:
-        """Velocities of angles that may be counted the shorter way round."""
+        """Velocities of angles that are measured by the shorter way round."""
         found = []
         for t in self.mechanics.topology.tree:
             kind = t.joint.type
@@ -53,7 +52,7 @@ class Pose:
 
     @cached_property
     def cut(self) -> list[tuple[str, Measure, np.ndarray, np.ndarray]]:
-        """Of joints that were cut: names, what is measured, what it is in the pose, units."""
+        """For cut joints: names, measures, values in the pose, units."""
         found = []
         for loop in self.mechanics.topology.closures:
             kind, name = loop.joint.type, loop.joint.name
@@ -72,12 +71,12 @@ class Pose:
         return tree + [name for name, _, _, units in self.cut for _ in units]
 
     def off(self, q: np.ndarray) -> np.ndarray:
-        """What each joint has moved by, those of the tree first."""
+        """How far each joint has moved, those of the tree first."""
         cut = (m.off(q, x) / units for _, m, x, units in self.cut)
         return np.concatenate([self._moved(self.q, q), *cut])
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What each joint has moved by between two states."""
+        """How far each joint has moved between two states."""
         cut = []
         for _, m, x, units in self.cut:
             turning = isinstance(m, CutCoordinate) and m.turning
@@ -93,13 +92,13 @@ class Pose:
         return step / self.mechanics.equations.steps
 
     def distance(self, q: np.ndarray) -> float:
-        """How far a state is from the pose."""
+        """Distance of a state from the pose."""
         return float(norm(self.off(q)))
 
     def farthest(self, q: np.ndarray) -> tuple[str, float, str]:
-        """The joint with the coordinate that has moved most: its name, by how much [rad, or sizes], and in words."""
+        """The joint whose coordinate has moved most: its name, by how much [rad, or sizes], and in words."""
         off, size = np.abs(self.off(q)), self.mechanics.equations.closure_size
-        off[: self.mechanics.nv][coupled(self.mechanics)] = 0.0  # what gears turn goes with what turns them
+        off[: self.mechanics.nv][coupled(self.mechanics)] = 0.0  # coupled joints move along with others
         units = [unit for t in self.mechanics.topology.tree for unit in t.joint.type.units]
         kinds = {loop.joint.name: loop.joint.type for loop in self.mechanics.topology.closures}
         for name in dict.fromkeys(name for name, *_ in self.cut):
@@ -109,7 +108,7 @@ class Pose:
         return self.names[k], float(off[k]), words
 
     def slid(self, task: Task, q: np.ndarray) -> np.ndarray:
-        """The closed state nearest to the pose, of those that lie downhill from one that is closed."""
+        """The closed state nearest to the pose, downhill from a given closed state."""
         mechanics, units = self.mechanics, self.mechanics.equations.steps
         limits, off = bounds_of(mechanics, task.free if task.bounded else None), self.off(q)
         size, free = float(dot(off, off)), task.free & ~mechanics.bending

@@ -1,19 +1,19 @@
-"""Elimination by numbers: which columns are independent, in which order pivots fill in little, and what they are.
+"""Elimination, numerically: independent columns, pivot orders with little fill-in, and pivots.
 
-Matrices are plain arrays, of which each step looks at the rows and columns that it concerns: loops of a long tree feel
-few of its joints, and so a step costs about as much in a long tree as in a short one.
+Matrices are plain arrays, and each step looks only at the rows and columns involved: loops of a long tree depend on few
+of its joints, so a step costs about as much in a long tree as in a short one.
 """
 
 import numpy as np
 
 from kempe.arithmetic.sums import norm, times
 
-THRESHOLD = 0.3  # of the largest entry in its column: pivots as large as this may be taken for their sparsity
-NOTHING = 1e-9  # entries below this beside the largest are zeros
+THRESHOLD = 0.3  # of the largest entry in its column: pivots this large may be taken for sparsity
+NOTHING = 1e-9  # entries smaller than this, relative to the largest, are zero
 
 
 def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
-    """As many columns as the rank says that are as independent as can be, by their sizes: QR with pivoting."""
+    """`rank` columns that are as independent as possible, weighted by their sizes: QR with pivoting."""
     work, taken = matrix.copy(), []
     real = work != 0.0
     sizes = norm(work, 0)
@@ -36,9 +36,9 @@ def independent_columns(matrix: np.ndarray, rank: int) -> np.ndarray:
 
 
 def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
-    """Rows and columns in the order of elimination: large pivots that fill in little (after Markowitz); fewer than
-    there are columns, where nothing is left to divide by, as at a singular pose."""
-    if not matrix.shape[1]:  # loops that nothing can open have no rows that matter
+    """Rows and columns in the order of elimination: large pivots with little fill-in (after Markowitz). Fewer than
+    there are columns if no pivot is left, as at a singular pose."""
+    if not matrix.shape[1]:  # loops that nothing can open have no relevant rows
         return [], []
     left, taken = _Left(matrix), []
     while len(taken) < matrix.shape[1] and np.isfinite(left.fill).any():
@@ -47,10 +47,10 @@ def order(matrix: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 class _Left:
-    """What is left of a matrix while it is eliminated.
+    """What remains of a matrix during elimination.
 
-    Of every column its largest entry, and the best of those that are large enough for a pivot, which fills in least,
-    then is largest, then first: how much fills in, its size, its row.
+    For every column its largest entry, and the best entry that is large enough for a pivot: least fill-in, then
+    largest, then first; stored as fill-in, size, row.
     """
 
     def __init__(self, matrix: np.ndarray):
@@ -63,7 +63,7 @@ class _Left:
         self._look_at(np.arange(matrix.shape[1]))
 
     def best(self) -> tuple[int, int]:
-        """Row and column of the next pivot; of several that are as good, that in the first row, then column."""
+        """Row and column of the next pivot; among ties, the first row, then column."""
         cost = self.fill - self.size / self.largest.max()
         good = np.flatnonzero(cost == cost.min())
         column = int(good[self.row[good].argmin()])
@@ -81,7 +81,7 @@ class _Left:
         return row, column
 
     def _look_at(self, columns: np.ndarray) -> None:
-        """Finds the best entries of columns that have changed."""
+        """Finds the best entries of changed columns."""
         sizes = np.abs(self.work[:, columns]) * self.rows[:, None]
         real, largest = sizes > self.zero, sizes.max(axis=0, initial=0.0)
         fill = (self.in_row[:, None] - 1.0) * (real.sum(axis=0) - 1.0)
@@ -94,7 +94,7 @@ class _Left:
 
 
 def pivots(matrix: np.ndarray) -> np.ndarray:
-    """What elimination divides by, row after row and column after column; zeros where one of them is zero."""
+    """The pivots, row after row and column after column; zeros from the first zero pivot on."""
     work = matrix.copy()
     for k in range(len(work)):
         if work[k, k] == 0.0:
@@ -106,7 +106,7 @@ def pivots(matrix: np.ndarray) -> np.ndarray:
 
 
 def fill(square: np.ndarray, wide: np.ndarray) -> int:
-    """How many entries elimination works on: those of a square pattern with what fills in, and of the columns beside
+    """The number of entries an elimination works on: those of a square pattern with fill-in, and of the columns beside
     it, `wide`, that are solved for."""
     square, wide, total = square.copy(), wide.copy(), 0
     for k in range(len(square)):

@@ -1,7 +1,7 @@
 """Freedom: how freely the tree of a closed mechanism moves, at assembled states that are sampled once and remembered.
 
-The rank of J counts motions to first order. It is looked at beside the states that were found, since those may be
-special poses, and held against that at open states; where the two differ, steps along each direction tell.
+The rank of J counts motions to first order. Sampled states may be special poses, so the rank is taken at states nearby
+and compared with the rank at open states; if the two differ, steps along each direction decide.
 """
 
 from dataclasses import dataclass
@@ -21,32 +21,31 @@ if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
 SAMPLES = 6
-FEW = 3  # samples of a long tree
-NUDGE = 1e-2  # rad, and parts of the mechanism's size, away from a pose that might be special
-SHAKY = 1e-6  # of the largest singular value: loops that may only shake close to the square of it
-LED = 0.5  # of a step: how much of it must be left when loops have been closed
+FEW = 3  # samples for a long tree
+NUDGE = 1e-2  # rad, and parts of the size: a nudge away from a possibly special pose
+SHAKY = 1e-6  # of the largest singular value: infinitesimally mobile loops open only by its square
+LED = 0.5  # of a step: how much of it must remain after closing the loops
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Assembled states spread over what a mechanism can reach; or why there are none."""
+    """Assembled states spread over the mechanism's reach; or why there are none."""
 
     found: tuple[np.ndarray, ...]
     refusal: NotClosed | None = None
 
     @property
     def states(self) -> tuple[np.ndarray, ...]:
-        """Raises where no state could be closed."""
+        """Raises if no state could be closed."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
         return self.found
 
 
 def tree_freedom(mechanics: "Mechanics", samples: Samples) -> int:
-    """How freely the mechanism moves, on the least free of the branches it meets.
+    """The freedom of the mechanism, on the least free of the branches it meets.
 
-    J has its largest rank at nearly all open states: where one branch has no more freedom than that leaves, none has
-    less.
+    J has its largest rank at nearly all open states: no branch has less freedom than that rank leaves.
     """
     least = mechanics.nv
     for q in samples.states if mechanics.topology.constrained else ():
@@ -57,11 +56,11 @@ def tree_freedom(mechanics: "Mechanics", samples: Samples) -> int:
 
 
 def freedom_beside(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
-    """How freely it moves on the branch of q, which may be a special pose, or very near one.
+    """The freedom on the branch of q, which may be a special pose or close to one.
 
-    Velocities of the tree less the rank of J, where J has that rank at open states too. Where it has less rank the
-    closer loops are, directions that it allows count as far as they lead somewhere: a ring of six hinges can move, and
-    bars that lie one on the other can turn together; a linkage that is stretched out can merely shake.
+    Velocities of the tree less the rank of J, if J has the same rank at open states. If its rank drops as loops close,
+    the directions it allows count only if they lead somewhere: a ring of six hinges can move, and bars folded on each
+    other can turn together; a stretched-out linkage is infinitesimally mobile only.
     """
     found, general = nullity_beside(mechanics, q, p), beside(mechanics, q, p=p)
     sure = _open_nullity(mechanics, general, p)
@@ -69,22 +68,22 @@ def freedom_beside(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
 
 
 def nullity_beside(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
-    """Velocities of the tree less the rank of J, at general closed states close by."""
+    """Velocities of the tree less the rank of J, at general closed states nearby."""
     return min(nullity(mechanics, beside(mechanics, q, p, seed), p) for seed in (3, 5))
 
 
 def _open_nullity(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
-    """The same at a state close by whose loops are open."""
+    """The same at a nearby state with open loops."""
     return nullity(mechanics, nudged(mechanics, q, 4), p)
 
 
 def nullity(mechanics: "Mechanics", q: np.ndarray, p=None) -> int:
-    """Velocities of the tree less the rank of J at a state, be it special or not."""
+    """Velocities of the tree less the rank of J at a state, special or not."""
     return mechanics.nv - rank_of(scaled(closure_at(mechanics, q, p)[1], mechanics.equations.steps), SHAKY)
 
 
 def _led(mechanics: "Mechanics", q: np.ndarray, p) -> int:
-    """Of the directions that J allows at q, how many lead to closed states, one way or the other."""
+    """How many directions that J allows at q lead to closed states, one way or the other."""
     jacobian, scale = mechanics.closure(q, p=p)[1], mechanics.equations.steps
     ways = allowed(jacobian * scale, mechanics.nv - nullity(mechanics, q, p))
     moved = np.zeros((ways.shape[1],) * 2)
@@ -109,17 +108,17 @@ def anywhere(mechanics: "Mechanics", seed: int) -> np.ndarray:
 
 
 def nudged(mechanics: "Mechanics", q: np.ndarray, seed: int) -> np.ndarray:
-    """A state close by, always the same one."""
+    """A nearby state, always the same one."""
     step = NUDGE * normal(np.random.default_rng(seed), mechanics.nv)
     return mechanics.integrate(q, step * mechanics.equations.steps)
 
 
 def samples_of(mechanics: "Mechanics") -> Samples:
-    """The same for one description every time."""
+    """A function of the description alone."""
     if not mechanics.topology.constrained:
         return Samples(tuple(anywhere(mechanics, seed) for seed in range(SAMPLES)))
     found: list[np.ndarray] = []
-    nearly: list[np.ndarray] = []  # as closed as rounded numbers let them be
+    nearly: list[np.ndarray] = []  # closed as well as rounded numbers allow
     for seed in range(20 * SAMPLES):
         q, gap = _sampled(mechanics, seed)
         if gap <= NEARLY:
@@ -128,12 +127,12 @@ def samples_of(mechanics: "Mechanics") -> Samples:
             break
     try:
         return Samples(tuple(_ordinary(mechanics, found) or nearly or [assemble(mechanics, {}, None, {}, None).q]))
-    except NotClosed as error:  # which says why there is none
+    except NotClosed as error:  # it says why there is none
         return Samples((), error)
 
 
 def _ordinary(mechanics: "Mechanics", samples: list[np.ndarray]) -> list[np.ndarray]:
-    """Of states that are special poses, as bodies are often drawn in, others on their branch instead."""
+    """Replaces states that are special poses, as drawn poses often are, by others on their branch."""
     if mechanics.loops_repeat:
         return samples
     others = [beside(mechanics, q) for q in samples]
@@ -141,16 +140,16 @@ def _ordinary(mechanics: "Mechanics", samples: list[np.ndarray]) -> list[np.ndar
 
 
 def closed_states(mechanics: "Mechanics", first: int, count: int) -> list[np.ndarray]:
-    """Assembled states from so many starts; fewer, where loops do not close from some."""
+    """Assembled states from so many starts; fewer if loops do not close from some."""
     found = (_sampled(mechanics, seed) for seed in range(first, first + count))
     return [q for q, gap in found if gap <= CLOSED]
 
 
 def _sampled(mechanics: "Mechanics", seed: int) -> tuple[np.ndarray, float]:
-    """A state that loops were closed at, and the largest residual left there.
+    """A state after closing the loops, and its largest residual.
 
-    Of many loops that begin anywhere, some end folded up, nearly always, and states where one does are special. So in
-    a long tree, joints that are alike begin alike, and move alike too if loops close that way.
+    With many loops and random starts, nearly always some loop ends folded up, which is a special pose. So in a long
+    tree, identical joints start from identical values, and stay equal if the loops close that way.
     """
     if not mechanics.loops_repeat:
         return _closed(mechanics, anywhere(mechanics, seed) if seed else mechanics.neutral())
@@ -170,8 +169,8 @@ def _closed(mechanics: "Mechanics", start: np.ndarray, p=None, together=None) ->
 
 
 def beside(mechanics: "Mechanics", q: np.ndarray, p=None, seed: int = 3) -> np.ndarray:
-    """An assembled state close by, in a direction that J allows, so that it is on the same branch: where q is a special
-    pose, this is none; where q cannot move, it is q again."""
+    """A nearby assembled state in a direction that J allows, hence on the same branch: not a special pose even if q is
+    one; q itself if q cannot move."""
     if not mechanics.topology.constrained:
         return q
     start = nudged(mechanics, q, seed)

@@ -1,7 +1,7 @@
 """Kinematics of closed mechanisms: all joints and bodies along a motion of some of them, on one branch.
 
-The motion may be of joints, of joints that were cut, and of places of bodies, such as those of a platform: what is
-called inverse kinematics of a parallel robot is the same question.
+The motion may be of joints, of cut joints, and of places of bodies, such as a platform's: inverse kinematics of a
+parallel robot is the same question.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from kempe.mechanics.state import State
 if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
-NEWTON = 12  # iterations from a start nearby
-LONGEST = 0.3  # rad, or sizes of the mechanism, that Newton's method may move anything by
+NEWTON = 12  # iterations from a nearby start
+LONGEST = 0.3  # rad, or sizes of the mechanism: largest change by Newton's method
 WIDEST = 1.0  # the same, of a step along a motion
-BENT = 0.1  # of a step: how far it may be from what the slopes at its ends lead to
-TURNED = 0.5  # of the larger one: how much these slopes may differ
-NOISE = 1e-9  # rad, or sizes: steps this small are not looked at
-PART = 0.47  # of a step, where it is divided: not half, where mechanisms that are alike on both sides are singular
+BENT = 0.1  # of a step: largest distance from what the slopes at its ends predict
+TURNED = 0.5  # of the larger one: largest difference between these slopes
+NOISE = 1e-9  # rad, or sizes: smaller steps are not checked
+PART = 0.47  # where a step is divided: not in half, where symmetric mechanisms are singular
 DIVISIONS = 40
 
 
 def place(mechanics: "Mechanics", known: Given, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray | None:
-    """The closed q with the given values, by Newton's method from q nearby; None where it does not get there."""
+    """The closed q with the given values, by Newton's method from a nearby q; None if it does not converge."""
     free, steps = _free(mechanics, known), mechanics.equations.steps
     q = q.copy()
     q[known.at_q] = x[: known.tree]
@@ -45,7 +45,7 @@ def place(mechanics: "Mechanics", known: Given, q: np.ndarray, x: np.ndarray, p=
         error = left()
         if np.abs(error).max(initial=0.0) <= 0.1 * CLOSED:
             break
-        step = np.zeros(mechanics.nv)  # in radians, and sizes of the mechanism
+        step = np.zeros(mechanics.nv)  # in radians and sizes of the mechanism
         step[free] = least_squares((_rows(mechanics, known, q, p) * steps)[:, free], -error, 1e-10)
         if np.abs(step).max() > LONGEST:
             return None
@@ -55,8 +55,8 @@ def place(mechanics: "Mechanics", known: Given, q: np.ndarray, x: np.ndarray, p=
 
 
 def settle(mechanics: "Mechanics", q: np.ndarray, v: np.ndarray, p=None) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest closed state to one that is nearly closed, and the nearest velocities that keep it so; lengths are
-    measured by the mechanism's size."""
+    """The closed state nearest to a nearly closed one, and the nearest velocities that keep it closed; lengths are
+    scaled by the mechanism's size."""
     columns = mechanics.equations.steps
     for _ in range(NEWTON):
         phi, jacobian, _ = mechanics.closure(q, p=p)
@@ -71,20 +71,20 @@ def settle(mechanics: "Mechanics", q: np.ndarray, v: np.ndarray, p=None) -> tupl
 
 
 def velocities(mechanics: "Mechanics", known: Given, q: np.ndarray, xdot: np.ndarray, p=None) -> np.ndarray:
-    """v of all joints from those that are given."""
+    """v of all joints from the given ones."""
     return _completed(
         mechanics, known, q, xdot, np.zeros(len(mechanics.residual(q, p=p))), np.zeros(len(known.measured)), p
     )
 
 
 def slope(mechanics: "Mechanics", known: Given, q: np.ndarray, step: np.ndarray, p=None) -> np.ndarray:
-    """What all joints move by, to first order, as the given ones move by a step; in radians, and sizes."""
+    """The first-order motion of all joints for a step of the given ones; in radians and sizes."""
     return velocities(mechanics, known, q, step, p) / mechanics.equations.steps
 
 
 def is_steady(moved: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether a step stays on its branch: where two of them pass each other, Newton's method may lead to the other one,
-    whose slope is another. before, after: slopes at the ends, for the same step."""
+    """Whether a step stays on its branch: where two branches cross, Newton's method may jump to the other, whose slope
+    differs. before, after: slopes at the ends, for the same step."""
     long, steep = np.abs(moved).max(initial=0.0), max(np.abs(before).max(initial=0.0), np.abs(after).max(initial=0.0))
     off = np.abs(moved - 0.5 * (before + after)).max(initial=0.0)
     turned = np.abs(after - before).max(initial=0.0)
@@ -94,7 +94,7 @@ def is_steady(moved: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
 def accelerations(
     mechanics: "Mechanics", known: Given, q: np.ndarray, v: np.ndarray, xddot: np.ndarray, p=None
 ) -> np.ndarray:
-    """Accelerations of all joints from those that are given."""
+    """Accelerations of all joints from the given ones."""
     return _completed(mechanics, known, q, xddot, mechanics.loop_bias(q, v, p=p), known.bias(q, v, p), p)
 
 
@@ -109,7 +109,7 @@ def _completed(mechanics: "Mechanics", known: Given, q, wanted, gamma, bias, p) 
 
 
 def _rows(mechanics: "Mechanics", known: Given, q: np.ndarray, p=None) -> np.ndarray:
-    """Of the loops, then of what is measured, lengths in sizes of the mechanism both."""
+    """Closure rows, then rows of the measured quantities, both with lengths in sizes of the mechanism."""
     measured = known.matrix(q, mechanics.nv, p) / known.sizes(mechanics)[:, None]
     return np.vstack([mechanics.closure(q, p=p)[1], measured])
 
@@ -134,15 +134,16 @@ class Way:
 
     @cached_property
     def known(self) -> Given:
-        """The coordinates that are named."""
+        """The named coordinates."""
         return given(self.mechanics, self.names)
 
     def ordered(self, t) -> tuple[np.ndarray, ...]:
-        """Values, rates and accelerations at one time or at many, those of the tree first."""
+        """Values, rates and accelerations at one time or many, those of the tree first."""
         return tuple(x[..., self.known.order] for x in self.at(t))
 
     def begin(self, t: float, start: State | None) -> np.ndarray:
-        """The closed q at the first time, on the branch of `start`; checks that the motion determines all others."""
+        """The closed q at the first time, on the branch of `start`; checks that the motion determines all other
+        coordinates."""
         mechanics, x = self.mechanics, self.at(t)[0]
         values = dict(zip(self.names, x.tolist(), strict=True))
         near = (start or assemble(mechanics.exact, values, None, {}, None)).q
@@ -162,7 +163,7 @@ class Way:
         return v, accelerations(self.mechanics, self.known, q, v, xddot, self.p)
 
     def carried(self, q: np.ndarray, before: float, now: float, divisions: int = DIVISIONS) -> np.ndarray:
-        """q at a later time. The branch is kept: where a step is not steady, the way is gone in smaller ones."""
+        """q at a later time, on the same branch: a step that is not steady is divided."""
         if now == before:
             return q
         mechanics, known, p, steps = self.mechanics, self.known, self.p, self.mechanics.equations.steps
@@ -184,7 +185,7 @@ class Way:
 
 
 def _left(mechanics: "Mechanics", known: Given, q: np.ndarray, p=None) -> int:
-    """How many freedoms are left at a state, with the values given."""
+    """The freedoms left at a state with the values given."""
     free = _free(mechanics, known)
     return int(free.sum()) - factors((_rows(mechanics, known, q, p) * mechanics.equations.steps)[:, free]).rank(1e-9)
 

@@ -1,7 +1,7 @@
-"""Which platforms on legs `denoc` can deal with, by numbers: independent passive joints, and a platform they determine.
+"""Legs: which parallel platforms `denoc` can handle, by numbers: passive joints are independent, and fix the platform.
 
-What the recursion divides by is looked at where loops are closed, at the sampled states that `mobility` has too. A
-number that vanishes at all of them does so by the mechanism's build.
+The divisors of the recursion are evaluated at the sampled closed states that `mobility` uses too. A divisor that
+vanishes at all of them does so by design.
 """
 
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from kempe.loops.freedom import Samples
     from kempe.mechanics.mechanics import Mechanics
 
-NONE = 1e-6  # fitness at the best of all samples, below which there is none
+NONE = 1e-6  # best fitness of all samples below which there is none
 
 
 def leg_scales(mechanics: "Mechanics", samples: "Samples", dof: int) -> tuple[float, ...]:
-    """What makes each number that `denoc` divides by one of order one. Raises where legs or platform can move by
-    themselves everywhere."""
+    """Scales that make each divisor of `denoc` of order one. Raises if legs or platform can move by themselves
+    everywhere."""
     pivots, sizes = mechanics.call("leg_pivots", np.array(samples.states))
     largest = sizes.max(axis=0, initial=0.0)
     best = (np.maximum(pivots, 0.0) / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
@@ -51,7 +51,7 @@ def leg_scales(mechanics: "Mechanics", samples: "Samples", dof: int) -> tuple[fl
 
 
 def _passive(mechanics: "Mechanics", leg) -> list[int]:
-    """Its velocities in the order in which they are eliminated, without the actuated one."""
+    """A leg's velocities in the order of elimination, without the actuated one."""
     tree = mechanics.topology.tree
     numbers = (n for k in reversed((*leg.near, *leg.far)) for n in range(tree[k].v.start, tree[k].v.stop))
     return [n for n in numbers if n != leg.driven]

@@ -1,4 +1,4 @@
-"""Limits: the bounds that joints have, whether a state keeps them, and the nearest coordinates that do."""
+"""Limits: the bounds of joints, whether a state is within them, and the nearest coordinates that are."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Limits of some coordinates, by their places in q and v."""
+    """Limits of some coordinates, by their positions in q and v."""
 
     q: np.ndarray
     v: np.ndarray
@@ -19,31 +19,31 @@ class Bounds:
     high: np.ndarray
 
     def kept(self, q: np.ndarray) -> np.ndarray:
-        """The nearest coordinates that keep them."""
+        """The nearest coordinates within the limits."""
         out = q.copy()
         out[self.q] = np.clip(out[self.q], self.low, self.high)
         return out
 
     def around(self, q: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How far each velocity may lead down and up, in its units."""
+        """How far each velocity may go down and up, in its units."""
         low, high = np.full(len(units), -np.inf), np.full(len(units), np.inf)
         low[self.v] = (self.low - q[self.q]) / units[self.v]
         high[self.v] = (self.high - q[self.q]) / units[self.v]
         return low, high
 
     def keeps(self, q: np.ndarray, slack: float = 0.0) -> bool:
-        """Whether a state is within them, or outside by no more than the slack."""
+        """Whether a state is within the limits, up to the slack."""
         return bool((self.low - slack <= q[self.q]).all() and (q[self.q] <= self.high + slack).all())
 
 
 def bounds_of(mechanics: "Mechanics", free: np.ndarray | None) -> Bounds:
-    """Limits of free velocities; of none where None."""
+    """Limits of the free velocities; of none if None."""
     found = [limit for limit in mechanics.limits if free is not None and free[limit.v]]
     columns = [np.array([getattr(limit, name) for limit in found]) for name in ("q", "v", "low", "high")]
     return Bounds(columns[0].astype(int), columns[1].astype(int), *columns[2:])
 
 
 def beyond_limits(mechanics: "Mechanics", q: np.ndarray) -> str:
-    """Joints that are beyond their limits."""
+    """Joints beyond their limits."""
     found = [limit for limit in mechanics.limits if not limit.low <= q[limit.q] <= limit.high]
     return ", ".join(f"{x.name} = {q[x.q]:.6g} (limits {x.low:g} to {x.high:g})" for x in found) or "other joints"

@@ -1,13 +1,13 @@
-"""J as analyses take it, a plain matrix or, of a long tree, the entries that exist: damped steps, motions and rank.
+"""Matrices: J, dense or, for a long tree, by its entries: damped steps, motions and rank.
 
-Dense algebra costs the cube of a tree's length, though a loop of a long tree feels few of its joints. With the entries
-alone, a damped step solves
+Dense algebra costs the cube of a tree's length, though a loop of a long tree depends on few of its joints. With the
+entries alone, a damped step solves
 
     [d 1   J ] [s]   [r]
     [J^T -d 1] [x] = [0],    x the least of |J x - r|^2 + d^2 |x|^2,
 
-which squares no number, by orthogonal columns that fill in little; and as many singular values are larger than t as
-J^T J - t^2 1 has positive eigenvalues, which the signs of its pivots tell (J. J. Sylvester's law of inertia, 1852).
+which squares no number, by a sparse QR factorization. The number of singular values larger than t is the number of
+positive eigenvalues of J^T J - t^2 1, read from the signs of its pivots (J. J. Sylvester's law of inertia, 1852).
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from kempe.arithmetic.sums import norm
 if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
-LEAST = 1e-4  # what counts as a largest singular value: entries are of order one, and one of rounding errors has rank 0
+LEAST = 1e-4  # least value of the largest singular value: entries are of order one, and rounding errors have rank 0
 DAMPED = 1e-7  # of the largest entry: less damping would be lost in rounding
 FINEST = 1e-7  # of the largest singular value: smaller ones are lost in the rounding of their squares
-REFINED = 4  # times that motions of least size are refined
+REFINED = 4  # refinements of least-norm motions
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """A matrix by its entries that can differ from zero, each place once."""
+    """A matrix by its structural entries, each position once."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -43,13 +43,13 @@ class Entries:
         return np.bincount(self.rows, self.values * x[self.columns], self.shape[0])
 
     def dense(self) -> np.ndarray:
-        """With its zeros."""
+        """The matrix with its zeros."""
         full = np.zeros(self.shape)
         full[self.rows, self.columns] = self.values
         return full
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
-        """These rows and columns, with their zeros."""
+        """A block, with its zeros."""
         row, column = (np.full(size, -1) for size in self.shape)
         row[list(rows)], column[list(columns)] = np.arange(len(rows)), np.arange(len(columns))
         to = row[self.rows], column[self.columns]
@@ -59,7 +59,7 @@ class Entries:
         return found
 
     def sparse(self) -> ca.DM:
-        """Without them."""
+        """As a sparse matrix."""
         real = self.values != 0.0
         order = np.lexsort((self.rows[real], self.columns[real]))  # column by column
         rows, columns, values = (x[real][order] for x in (self.rows, self.columns, self.values))
@@ -70,7 +70,7 @@ Matrix = np.ndarray | Entries
 
 
 def closure_at(mechanics: "Mechanics", q: np.ndarray, p=None) -> tuple[np.ndarray, Matrix, np.ndarray]:
-    """phi, J and upright at a state, as `Model.closure` has them."""
+    """phi, J and upright at a state, as in `Model.closure`."""
     if not mechanics.loops_repeat:
         phi, jacobian, upright = mechanics.closure(q, p=p)
         return phi, jacobian, upright
@@ -79,7 +79,7 @@ def closure_at(mechanics: "Mechanics", q: np.ndarray, p=None) -> tuple[np.ndarra
 
 
 def rows_at(mechanics: "Mechanics", q: np.ndarray, p=None) -> Matrix:
-    """J at a state, as `Model.loop_rows` has it."""
+    """J at a state, as in `Model.loop_rows`."""
     if not mechanics.loops_repeat:
         return mechanics.loop_rows(q, p=p)
     return Entries(
@@ -93,7 +93,7 @@ def part(matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> np.ndar
 
 
 def row_norms(matrix: Matrix, scales: np.ndarray) -> np.ndarray:
-    """Lengths of all rows, columns times their scales."""
+    """Norms of all rows, with scaled columns."""
     if not isinstance(matrix, Entries):
         return norm(matrix * scales)
     values = matrix.values * scales[matrix.columns]
@@ -101,14 +101,14 @@ def row_norms(matrix: Matrix, scales: np.ndarray) -> np.ndarray:
 
 
 def scaled(matrix: Matrix, scales: np.ndarray) -> Matrix:
-    """Columns times their scales."""
+    """The matrix with scaled columns."""
     if not isinstance(matrix, Entries):
         return matrix * scales
     return replace(matrix, values=matrix.values * scales[matrix.columns])
 
 
 def stacked(matrix: Matrix, others: list[np.ndarray]) -> Matrix:
-    """With further rows below."""
+    """The matrix with further rows below."""
     if not isinstance(matrix, Entries):
         return np.vstack([matrix, *others])
     if not others:
@@ -137,7 +137,7 @@ def of_columns(matrix: Matrix, free: np.ndarray) -> Matrix:
 
 
 def tied(matrix: Matrix, groups: np.ndarray) -> np.ndarray:
-    """Sums over columns of a group, where all of a group move alike; groups are numbered from 0."""
+    """Sums over the columns of each group, whose members move alike; groups are numbered from 0."""
     if not isinstance(matrix, Entries):
         matrix = Entries(*np.nonzero(matrix), matrix[np.nonzero(matrix)], matrix.shape)  # type: ignore[arg-type]
     found = np.zeros((matrix.shape[0], int(groups.max(initial=-1)) + 1))
@@ -146,19 +146,19 @@ def tied(matrix: Matrix, groups: np.ndarray) -> np.ndarray:
 
 
 def damped(matrix: Matrix, right: np.ndarray, damping: float) -> np.ndarray:
-    """x that makes |matrix x - right|^2 + damping^2 |x|^2 least."""
+    """x that minimizes |matrix x - right|^2 + damping^2 |x|^2."""
     if not isinstance(matrix, Entries):
         return least_squares_damped(matrix, right, damping)
     return _Damped(matrix, damping)(right)
 
 
 def least(matrix: Matrix, right: np.ndarray) -> np.ndarray:
-    """The least of all x with matrix x = right; where there are none, one that comes near."""
+    """The least x with matrix x = right; if there is none, an x that comes close."""
     if not isinstance(matrix, Entries):
         return least_squares(matrix, right)
     solve = _Damped(matrix, 0.0)
     x = solve(right)
-    for _ in range(REFINED):  # each time, what damping held back is made up for
+    for _ in range(REFINED):  # each pass makes up for the damping
         x = x + solve(right - matrix @ x)
     return x
 
@@ -180,8 +180,8 @@ class _Damped:
 
 
 def rank_of(matrix: Matrix, small: float) -> int:
-    """How many sizes of orthogonal factors are larger than `small` of the largest; where there are entries, how many
-    singular values are larger than that part of a bound of theirs, which tells no less than `FINEST`."""
+    """The number of pivots of the orthogonal factors larger than `small` of the largest. For entries: the number of
+    singular values larger than that part of their bound, resolved down to `FINEST`."""
     if not isinstance(matrix, Entries):
         sizes = factors(matrix).sizes
         return int((sizes > small * max(sizes.max(initial=0.0), LEAST)).sum())
@@ -197,5 +197,5 @@ def rank_of(matrix: Matrix, small: float) -> int:
 
 
 def allowed(matrix: np.ndarray, rank: int) -> np.ndarray:
-    """Motions that all rows allow, as columns of length one at right angles."""
+    """Motions that all rows allow, as orthonormal columns."""
     return null_space(matrix, rank)

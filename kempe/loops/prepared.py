@@ -1,4 +1,4 @@
-"""Prepared: all that is found out about a mechanism by numbers before it can move, in four parts."""
+"""Prepared: all that is found numerically about a mechanism before it can move, in four parts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Samples, freedom, coordinates and decision: each is worked out when it is first asked for, from those before it,
-    and is a function of the description and its parameters alone."""
+    """Samples, freedom, coordinates and decision: each is computed on first use from those before it, and is a function
+    of the description and its parameters alone."""
 
     mechanics: "Mechanics"
 
@@ -32,7 +32,7 @@ class Prepared:
 
     @cached_property
     def dof(self) -> int:
-        """Freedom: velocities less the rank of what keeps loops closed, at general assembled states."""
+        """Freedom: velocities less the rank of the closure rows, at general assembled states."""
         return tree_freedom(self.mechanics, self.samples)
 
     @cached_property
@@ -42,19 +42,19 @@ class Prepared:
 
     @cached_property
     def decision(self) -> "Decision":
-        """Which formulation and which way are used where there are loops, and what others would take."""
+        """The formulation and variant used if there are loops, and the costs of the others."""
         return decide(self.mechanics, self.samples, self.atlas.first)
 
     @cached_property
     def leg_scales(self) -> tuple[float, ...]:
-        """Of what `denoc` divides by; none for other formulations."""
+        """Scales of the divisors of `denoc`; none for other formulations."""
         if not isinstance(self.mechanics.equations.formulation, Denoc):
             return ()
         return leg_scales(self.mechanics, self.samples, self.dof)
 
     @cached_property
     def chosen(self) -> "Equations":
-        """The equations in use, with generalized coordinates where there are loops."""
+        """The equations in use, with generalized coordinates if there are loops."""
         equations = self.mechanics.equations
         if not equations.is_closed:
             return equations
@@ -70,5 +70,5 @@ class Prepared:
 
 
 def require_legs(prepared: Prepared) -> None:
-    """Raises where the mechanism is not one for `denoc`."""
+    """Raises if `denoc` does not apply to the mechanism."""
     _ = prepared.leg_scales

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def why_not(mechanics: "Mechanics", task: Task, q: np.ndarray) -> str:
-    """In words, from the state that came nearest to being closed."""
+    """The reason in words, from the state with the smallest gap."""
     phi, start, parts = mechanics.closure(q)[0] * mechanics.equations.closure_size, 0, []
     for loop in mechanics.topology.loops:
         rows = loop.joint.rows
@@ -22,7 +22,7 @@ def why_not(mechanics: "Mechanics", task: Task, q: np.ndarray) -> str:
         if gap > 1e-9:
             parts.append(f"loop {' - '.join(loop.around)} stays open by {gap:.3g} m at {loop.joint.name}")
         start += rows
-    size = mechanics.equations.closure_size  # which the residual of a coupling is not by
+    size = mechanics.equations.closure_size  # the residual of a coupling is not divided by it
     for each, left in zip(mechanics.topology.couplings, phi[start:] / size, strict=True):
         if abs(left) > 1e-9:
             parts.append(f"coupling {each.coupling.name} ({each.coupling}) is off by {left * each.coupling.size:.3g}")
@@ -31,7 +31,7 @@ def why_not(mechanics: "Mechanics", task: Task, q: np.ndarray) -> str:
         return text
     freed = Task(q, np.ones(mechanics.nv, dtype=bool), (), ())
     rng = np.random.default_rng(7)
-    for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):  # where loops are stretched out, a push to the side helps
+    for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):  # stretched-out loops need a push to the side
         reached, gap = solve(mechanics, freed, beside(mechanics, freed, q, size, rng))
         if gap <= CLOSED:
             break

@@ -1,4 +1,4 @@
-"""Seats: where what a marker is fixed to is at a state, a body's frame or a section of a beam, and how that moves."""
+"""Seats: the frame a marker is fixed to at a state, a body's or a beam section's, and its motion."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """Axes and origin in the world; v: which velocities bend it; angular, linear: its twist in world axes per unit of
-    each of these, the beam's frame at rest."""
+    """Axes and origin in the world; v: the velocities that bend it; angular, linear: its twist in world axes per unit
+    of each, with the beam's frame at rest."""
 
     rotation: np.ndarray
     position: np.ndarray
@@ -28,7 +28,7 @@ class Seat:
 def seat(
     mechanics: "Layout", pose: tuple[np.ndarray, np.ndarray], marker: "Marker", q: np.ndarray, value: "Values"
 ) -> Seat:
-    """Of a marker on a body with that pose."""
+    """The seat of a marker on a body with that pose."""
     rotation, position = pose
     if marker.station is None:
         return Seat(rotation, position, slice(0, 0), np.zeros((3, 0)), np.zeros((3, 0)))

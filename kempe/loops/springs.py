@@ -1,4 +1,4 @@
-"""Springs that hold cuts (paper 5): how stiff they are, and how damped."""
+"""Springs that hold cuts (paper 5): their stiffness and damping."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
     from kempe.topology.tree import Topology
 
-GAP = 1e-5  # of the mechanism's size: how far its own weight opens a cut by default
+GAP = 1e-5  # of the mechanism's size: how far its own weight opens a cut, by default
 RATIO = 0.7  # of critical damping, by default
-IMMOBILE = 1e-9  # mobility beside the largest below which a cut cannot open in a direction
+IMMOBILE = 1e-9  # relative mobility below which a cut cannot open in a direction
 
 
 def held_by_springs(mechanics: "Mechanics", stiffness=None, damping=None, damping_ratio=None) -> "Topology":
-    """The topology of a closed mechanism with springs in the place of its loops.
+    """The topology of a closed mechanism with springs in place of its loops.
 
-    stiffness [N/m]: such that the mechanism's weight opens a cut by 1e-5 of its size, where none is given. damping
-    [N s/m], or damping_ratio: of what moves at a cut, at an assembled state; 0.7 where nothing is said.
+    stiffness [N/m]: by default such that the mechanism's weight opens a cut by 1e-5 of its size. damping [N s/m], or
+    damping_ratio: to critical damping of the mass that moves at a cut, at an assembled state; 0.7 by default.
     """
     found, size = mechanics.topology, float(mechanics.equations.closure_size)
     if damping is not None and damping_ratio is not None:
@@ -63,14 +63,13 @@ def _by_joint(what: str, given: Any, names: list[str]) -> dict[str, float]:
 
 
 def masses(mechanics: "Mechanics") -> dict[str, float]:
-    """The mass that moves at each cut, or coupling, where it opens, in its heaviest direction [kg], at an assembled
-    state."""
+    """The mass that moves as each cut or coupling opens, in its heaviest direction [kg], at an assembled state."""
     q = samples_of(mechanics).states[0]
     rows, size, found, at = mechanics.loop_rows(q), float(mechanics.equations.closure_size), {}, 0
     lengths = [k for k, each in enumerate(mechanics.topology.couplings, -len(mechanics.topology.couplings))
                if each.coupling.unit == "m"]  # fmt: skip
-    rows[lengths] /= size  # as those of places are
-    mobility = rows @ np.linalg.solve(mechanics.mass_matrix(q), rows.T) * size**2  # rows of turning are by size too
+    rows[lengths] /= size  # as for positions
+    mobility = rows @ np.linalg.solve(mechanics.mass_matrix(q), rows.T) * size**2  # angular rows are scaled too
     for name, count in mechanics.topology.row_counts:
         own = np.linalg.eigvalsh(mobility[at : at + count, at : at + count])
         at += count

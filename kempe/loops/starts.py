@@ -1,6 +1,6 @@
-"""Starts: where closing loops begins, near a pose, or anywhere that limits allow; always the same ones.
+"""Starts: where closing loops begins, near a pose or anywhere within limits; always the same ones.
 
-Numbers come from `rng.random` alone and go through sums, products and roots, so that every machine begins alike.
+Numbers come from `rng.random` alone and pass through sums, products and roots only, so that every machine starts alike.
 """
 
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from kempe.loops.limits import bounds_of
 if TYPE_CHECKING:
     from kempe.mechanics.mechanics import Mechanics
 
-NEAR = 12  # starts near the pose, ever farther from it
-NEAREST, FARTHEST = 0.2, 3.0  # rad, or sizes: how far they are from it
+NEAR = 12  # starts near the pose, at growing distances
+NEAREST, FARTHEST = 0.2, 3.0  # rad, or sizes: their distances
 SPREAD = 84  # starts anywhere
-STAGES = 10  # in which a gap is closed, or values are brought to those asked for
+STAGES = 10  # stages in which a gap is closed, or values are brought to their targets
 ROUND = 6.283185307179586
 
 
 def attempts(mechanics: "Mechanics", task: Task) -> Iterator[tuple[np.ndarray, float]]:
-    """What descents lead to, and the largest residual there: from the pose of the task first, then from near it, then
-    by closing gaps in stages, then from anywhere, and from near the best of all that did not close."""
+    """The results of descents with their largest residuals: from the pose of the task, then from near it, then by
+    closing gaps in stages, then from anywhere, and from near the best that did not close."""
     best = solve(mechanics, task, task.q)
     yield best
     rng = np.random.default_rng(1876)
@@ -56,7 +56,7 @@ def beside(mechanics: "Mechanics", task: Task, q: np.ndarray, radius: float, rng
 
 
 def anywhere(mechanics: "Mechanics", task: Task, rng: np.random.Generator) -> np.ndarray:
-    """Free coordinates anywhere: between limits, within a turn, within a size of where the task has them."""
+    """Free coordinates anywhere: between limits, within a turn, or within a size of the task's."""
     q, free = task.q.copy(), task.free & ~mechanics.bending
     units = mechanics.equations.steps
     for t in mechanics.topology.tree:
@@ -82,7 +82,8 @@ def anywhere(mechanics: "Mechanics", task: Task, rng: np.random.Generator) -> np
 
 
 def uniform_turn(rng: np.random.Generator) -> np.ndarray:
-    """A quaternion of any rotation, all alike: points of a ball in four dimensions, those outside thrown away."""
+    """The quaternion of a uniformly random rotation: points of a ball in four dimensions, with those
+    outside rejected."""
     while True:
         x = 2.0 * rng.random(4) - 1.0
         size = float((x * x).sum())
@@ -91,7 +92,7 @@ def uniform_turn(rng: np.random.Generator) -> np.ndarray:
 
 
 def in_stages(mechanics: "Mechanics", task: Task, start: np.ndarray) -> tuple[np.ndarray, float]:
-    """What a start leads to where its gap is closed little by little."""
+    """The result of a start whose gap is closed in stages."""
     q = start
     for k in range(STAGES, 0, -1):
         q, gap = solve(mechanics, task, q, (k - 1) / k)
@@ -99,7 +100,7 @@ def in_stages(mechanics: "Mechanics", task: Task, start: np.ndarray) -> tuple[np
 
 
 def by_values(mechanics: "Mechanics", task: Task) -> tuple[np.ndarray, float]:
-    """A closed state that keeps no values, from which all are brought to those asked for little by little."""
+    """A closed state without the given values, which then move to their targets in stages."""
     held = ~task.free
     loose = Task(task.q, np.ones(mechanics.nv, dtype=bool), (), (), task.p, bounded=task.bounded)
     q, gap = solve(mechanics, loose, task.q)

@@ -1,12 +1,12 @@
-"""What is given by name: joints of the tree, joints that were cut, and places of bodies such as "platform.x".
+"""Targets: quantities given by name: joints of the tree, cut joints, and places of bodies such as "platform.x".
 
-Coordinates of the tree are put in. The others are measured at a state, each a row or several that closing has to meet:
+Tree coordinates are put in. The others are measured at a state, each adding one or more rows to solve:
 
-    off(q, x)    how far they are from the values x asked for
+    off(q, x)    their distance from the requested values x
     matrix(q)    L: their rates are L v
-    bias(q, v)   their second derivatives where vdot is zero
+    bias(q, v)   their second derivatives at vdot = 0
 
-with p, the parameters kept as inputs, where they are not the mechanism's own.
+with p, the parameters kept as inputs, if they are not the mechanism's own.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ TURN = 2 * np.pi
 
 
 class Measure(Protocol):
-    """A measured quantity; `width` numbers say what it should be."""
+    """A measured quantity with `width` numbers as target."""
 
     @property
     def width(self) -> int: ...  # noqa: D102
@@ -41,7 +41,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CutCoordinate:
-    """One coordinate of a joint that closes a loop: its places among those of all such joints."""
+    """One coordinate of a joint that closes a loop: its indices among those of all such joints."""
 
     mechanics: "Mechanics"
     q: int
@@ -50,7 +50,7 @@ class CutCoordinate:
     width = 1
 
     def off(self, q, x, p=None):
-        """An angle by the shorter way round."""
+        """Angles by the shorter way round."""
         return wrapped(self.mechanics.call("loop_coordinates", q, p=p)[..., [self.q]] - x, self.turning)
 
     def matrix(self, q, p=None):
@@ -72,7 +72,7 @@ class CutCoordinate:
 
 @dataclass(frozen=True, eq=False)
 class CutPose:
-    """The orientation in a ball that closes a loop, as a quaternion; of a free joint, with the position after it."""
+    """The orientation in a ball that closes a loop, as a quaternion; for a free joint, followed by the position."""
 
     mechanics: "Mechanics"
     q: slice
@@ -84,8 +84,8 @@ class CutPose:
         return self.q.stop - self.q.start
 
     def off(self, q, x, p=None):
-        """The turn from the orientation asked for to the one there is, and the way to it, in the moving axes: their
-        rates are about the joint's own velocities."""
+        """The rotation from the requested orientation to the actual one, and the displacement, in the moving axes:
+        their rates are about the joint's own velocities."""
         return pose_off(np.asarray(x, dtype=float), self.mechanics.call("loop_coordinates", q, p=p)[self.q])
 
     def matrix(self, q, p=None):
@@ -112,7 +112,7 @@ class Place:
         return self.k >= 3
 
     def off(self, q, x, p=None):
-        """An angle by the shorter way round."""
+        """Angles by the shorter way round."""
         return wrapped(self.mechanics.place(self.marker, q, p=p)[0][..., [self.k]] - x, self.turning)
 
     def matrix(self, q, p=None):
@@ -136,18 +136,18 @@ class Place:
 
 
 def pose_off(x: np.ndarray, now: np.ndarray) -> np.ndarray:
-    """The turn from one orientation to another, and the way, if there are positions, in the moving axes."""
+    """The rotation from one orientation to another, and the displacement if there are positions, in the moving axes."""
     turn = logarithm(product(conjugate(x[:4] / norm(x[:4])), now[:4]))
     return np.concatenate([turn, times(to_matrix(now[:4]).T, now[4:] - x[4:])]) if len(x) > 4 else turn
 
 
 def wrapped(off: np.ndarray, turning: bool) -> np.ndarray:
-    """Within half a turn, for an angle."""
+    """Angles within half a turn."""
     return (off + np.pi) % TURN - np.pi if turning else off
 
 
 def measures(mechanics: "Mechanics", name: str, what: str) -> list[Measure]:
-    """What to measure for a name that is no coordinate of the tree; a joint of several coordinates has several."""
+    """What to measure for a name that is not a tree coordinate; a joint of several coordinates has several measures."""
     joint, k = (name, None) if name in mechanics.cut else entry(name)
     loops = {loop.joint.name: loop.joint.type for loop in mechanics.topology.loops}
     if joint not in loops and "." in name and name.rpartition(".")[0] in loops:
@@ -178,9 +178,9 @@ def measures(mechanics: "Mechanics", name: str, what: str) -> list[Measure]:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Single coordinates that are given: those of the tree by their places in q and v, then those that are measured.
+    """Single coordinates that are given: tree coordinates by their indices in q and v, then measured ones.
 
-    order: where each entry of a motion goes, first those of the tree, then the measured ones.
+    order: the position of each entry of a motion, first those of the tree, then the measured ones.
     """
 
     at_q: np.ndarray
@@ -190,29 +190,29 @@ class Given:
 
     @property
     def tree(self) -> int:
-        """How many are of the tree."""
+        """How many are in the tree."""
         return len(self.at_q)
 
     def off(self, q: np.ndarray, x: np.ndarray, p=None) -> np.ndarray:
-        """How far measured ones are from x, at one state or at many."""
+        """Distance of the measured ones from x, at one state or many."""
         none = np.zeros((*np.shape(q)[:-1], 0))
         return np.concatenate([none, *(m.off(q, x[k], p) for k, m in enumerate(self.measured))], axis=-1)
 
     def sizes(self, mechanics: "Mechanics") -> np.ndarray:
-        """What is usual of measured ones: a radian, or the mechanism's length."""
+        """The scale of the measured ones: a radian, or the mechanism's length."""
         return np.array([1.0 if m.turning else mechanics.equations.scale.length for m in self.measured])
 
     def matrix(self, q: np.ndarray, nv: int, p=None) -> np.ndarray:
-        """L of measured ones."""
+        """L of the measured ones."""
         none = np.zeros((*np.shape(q)[:-1], 0, nv))
         return np.concatenate([none, *(m.matrix(q, p) for m in self.measured)], axis=-2)
 
     def bias(self, q: np.ndarray, v: np.ndarray, p=None) -> np.ndarray:
-        """Of measured ones."""
+        """The bias of the measured ones."""
         return np.concatenate([np.zeros((*np.shape(q)[:-1], 0)), *(m.bias(q, v, p) for m in self.measured)], axis=-1)
 
     def symbolic_off(self, tree, q, x) -> list[Scalar]:
-        """How far measured ones are from x, over symbols."""
+        """Distance of the measured ones from x, symbolically."""
         found = []
         for k, m in enumerate(self.measured):
             away = m.symbolic(tree, q) - x[k]
@@ -220,13 +220,13 @@ class Given:
         return found
 
     def symbolic_matrix(self, tree, q, nv: int) -> np.ndarray:
-        """L of measured ones, over symbols."""
+        """L of the measured ones, symbolically."""
         v = ca.SX.sym("v", nv)
         rate = self._symbolic_rates(tree, q, from_sx(v))
         return from_sx(ca.jacobian(to_sx(rate), v)).reshape(len(self.measured), nv)
 
     def symbolic_bias(self, tree, q, v) -> np.ndarray:
-        """Of measured ones, over symbols."""
+        """The bias of the measured ones, symbolically."""
         return from_sx(changing(lambda free: self._symbolic_rates(tree, free, v), tree, q, v))
 
     def _symbolic_rates(self, tree, q, v) -> np.ndarray:
@@ -234,7 +234,7 @@ class Given:
 
 
 def given(mechanics: "Mechanics", names: tuple[str, ...], what: str = "motion") -> Given:
-    """The places of named single coordinates."""
+    """The positions of named single coordinates."""
     slices_q, slices_v = mechanics.slices("q"), mechanics.slices("v")
     tree, measured = [], []
     for number, name in enumerate(names):

@@ -1,15 +1,15 @@
-"""Turns: residuals that vanish where joints are closed as they should be, and nowhere else, from those of `closure`.
+"""Turns: residuals that vanish only where joints are closed the right way, from those of `closure`.
 
-Where a joint holds an axis, or all turning, phi holds the sines of what it is turned by, s = n sin(t): half a turn is
-as good to it as none, and leads many descents astray. From cos(t), which `upright` tells,
+If a joint constrains an axis, or all rotation, phi has the sines of the angle, s = n sin(t): half a turn is also a
+zero, and leads many descents astray. With cos(t), which `upright` gives,
 
     e = s / cos(t/2) = 2 n sin(t/2)
 
-which is largest there. With its rates, since cos(t) falls by s . ds / cos(t) where s changes by ds,
+is largest there. Its rates follow from cos(t) decreasing by s . ds / cos(t) as s changes by ds:
 
     de = ds / cos(t/2) + s (s . ds) / (4 cos(t) cos(t/2)^3)
 
-but near a right angle, where s says nothing of t: there cos(t) is taken a little away from zero.
+except near a right angle, where s says nothing about t: there cos(t) is kept a little away from zero.
 """
 
 from dataclasses import dataclass, replace
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from kempe.loops.matrices import Matrix
     from kempe.mechanics.mechanics import Mechanics
 
-ACROSS = 0.05  # cosines nearer to zero are taken for this
-OVER = 1e-3  # cosines of half an angle likewise
+ACROSS = 0.05  # least absolute cosine
+OVER = 1e-3  # least cosine of half an angle
 
 
 @dataclass(frozen=True)
 class Turn:
-    """The rows of phi that hold a turn, the number of the loop, whether it holds all turning, and where the entries of
-    these rows are, row by row, where J is known by its entries."""
+    """The rows of phi that constrain a rotation, the number of the loop, whether it constrains all rotation, and the
+    entries of these rows, row by row, if J is known by its entries."""
 
     rows: slice
     loop: int
@@ -39,7 +39,7 @@ class Turn:
 
 
 def turns_of(mechanics: "Mechanics") -> tuple[Turn, ...]:
-    """Of all loops."""
+    """The turns of all loops."""
     found, start, entry = [], 0, 0
     counts = (
         np.bincount(mechanics.loop_places[0], minlength=mechanics.equations.sizes["lam"])

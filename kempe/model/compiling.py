@@ -1,4 +1,4 @@
-"""Compiling: a mechanism is checked and becomes a model; or all that is wrong with it is said."""
+"""Compiling: checks a mechanism and makes a model of it, or reports everything that is wrong."""
 
 import warnings
 from copy import deepcopy
@@ -27,8 +27,8 @@ ASKED = ("auto", *(name for name in BY_NAME if name != Masked.name))
 def compile_model(
     mechanism: "Mechanism", formulation: str, parameters: tuple[str, ...], cut: tuple[str, ...] = (), **springs
 ) -> Model:
-    """Checks the mechanism and what is asked for; raises with everything that is wrong. Equations are chosen, and code
-    is made, when they are first needed."""
+    """Checks the mechanism and the options; raises with everything that is wrong. Equations are chosen, and code is
+    compiled, on first use."""
     if formulation not in ASKED:
         masked = ". A run takes masked programs by itself: simulate(..., masked=True)"
         told = masked if formulation == Masked.name else ""
@@ -41,7 +41,7 @@ def compile_model(
     findings.raise_errors()
     for finding in findings.warnings:
         warnings.warn(str(finding), stacklevel=3)
-    source, mechanism = mechanism, deepcopy(mechanism)  # what is built on later does not change this model
+    source, mechanism = mechanism, deepcopy(mechanism)  # so later edits do not change this model
     found = topology(mechanism, cut, floating=sprung, inputs=parameters)
     if asked is not None and (why := refusal(type(asked), found)):
         raise MechanismError(f"formulation {formulation!r} {why}")
@@ -55,7 +55,7 @@ def compile_model(
 
 
 def _has(found: "Topology", parameters: tuple[str, ...]) -> None:
-    """Raises where parameters are named that there are not, or twice."""
+    """Raises for parameters that do not exist, or are named twice."""
     if len(set(parameters)) != len(parameters):
         raise MechanismError(f"parameters: {', '.join(parameters)} names one twice")
     for path in parameters:

@@ -1,4 +1,4 @@
-"""Model: what a user holds after compiling; each function becomes native code when it is first called."""
+"""Model: what a user holds after compiling; each function is compiled to native code on its first call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -45,14 +45,14 @@ class Model(Kinetics):
 
     q (nq) and v (nv) are the coordinates and velocities of its tree, tau (nu) the efforts of actuated freedoms; all
     functions take one state or, with a leading axis, many. Parameters kept as inputs are given by `p=`, in the order of
-    `p_names`, and are the mechanism's own where they are not.
+    `p_names`; by default they are the mechanism's own.
     """
 
     def __reduce__(self):
-        """Without code: it is compiled, or fetched, where the model lands."""
+        """Pickles without code, which is compiled again, or loaded, on arrival."""
         return _again, (self.equations, self._source, self.structures.asked)
 
-    # ---- what it is ------------------------------------------------------------------------------------
+    # ---- identity --------------------------------------------------------------------------------------
 
     @cached_property
     def why(self) -> str:
@@ -87,14 +87,14 @@ class Model(Kinetics):
         switches: "Switch | Iterable[Switch]" = (),
         masked: bool | None = None,
     ) -> "Trajectory":
-        """A run from a state, as a `Trajectory`; `docs/simulation.md` has it all.
+        """A run from a state, as a `Trajectory`; see `docs/simulation.md` for everything.
 
         torque: None, numbers (nu, or a dict by joint), a `kp.Table` over time, a law (`kp.Law`, `kp.computed_torque`,
             ..), a `kp.Sampled` controller, or a Python function of (t, q, v).
         tolerance: of the error in a step, absolute and relative. output: spacing [s], times, or None for every step.
-        method: auto (dop853, and radau where that turns out stiff), dop853, dopri5, radau; rk4 or euler with `step`.
-        singular: "stop", or "cross" to hold the step there.
-        events, switches: what to look for; joints that go on and off. limits: "stops", "locks", "events", "ignore", or
+        method: auto (dop853, and radau where the run is stiff), dop853, dopri5, radau; rk4 or euler with `step`.
+        singular: "stop", or "cross" to keep the step size there.
+        events, switches: what to detect; joints to switch on and off. limits: "stops", "locks", "events", "ignore", or
             `kp.Stops`. longest: step [s]. start: time of the first row [s]. p: parameters kept as inputs. progress: a
             bar or none. stabilize: "project", "baumgarte" or None. masked: one program for all structures.
         """
@@ -117,9 +117,9 @@ class Model(Kinetics):
         limits: "str | Stops" = "stops",
         p=None,
     ) -> "Stepper":
-        """Fixed steps of dt [s] one at a time, of one mechanism or many: `sim.step(tau)`.
+        """Fixed steps of dt [s], one at a time, of one mechanism or many: `sim.step(tau)`.
 
-        method: rk4 or euler, in so many substeps. batch: how many mechanisms. torque: a law, in place of efforts.
+        method: rk4 or euler, in so many substeps. batch: how many mechanisms. torque: a law, instead of efforts.
         """
         from kempe.simulate.stepper import Stepper
 
@@ -128,7 +128,7 @@ class Model(Kinetics):
 
     @checked(StateError)
     def batch(self, threads: int | None = None) -> "Batch":
-        """Many states at once, in the lanes of vector registers and on several threads, all cores where None:
+        """Many states at once, in the lanes of vector registers and on several threads, all cores if None:
         `batch.forward_dynamics(q, v, tau)`, `batch.rollout(states, dt, steps)`."""
         from kempe.simulate.batch import Batch
 
@@ -138,8 +138,9 @@ class Model(Kinetics):
 
     @checked(StateError)
     def motion(self, motion: "Motion", *, start: "State | None" = None, output=0.01) -> "Trajectory":
-        """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, as "platform.x",
-        "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; no efforts."""
+        """All joints and bodies along a motion of some joints, cut or not, or of places of bodies, such as
+        "platform.x", "platform.yaw" or "link.tip.y" (x, y, z, roll, pitch, yaw), on the branch of `start`; without
+        efforts."""
         from kempe.simulate.prescribed import kinematic
 
         return kinematic(self, motion, start, output)
@@ -148,7 +149,7 @@ class Model(Kinetics):
     def mobility(self, near: "Mapping | State | None" = None) -> "Mobility":
         """Freedom by counting and by rank, redundant constraints by name, actuation, and which reactions are unique.
 
-        near: joint values, or a state, to ask about the branch they are on.
+        near: joint values, or a state, to select a branch.
         """
         from kempe.analyze.mobility import mobility
 
@@ -156,7 +157,7 @@ class Model(Kinetics):
 
     @checked(StateError)
     def singularity(self, q, output=None) -> "Singularity":
-        """How near a closed state is to gaining freedoms (constraint), to moving with all actuators held (parallel,
+        """How close a closed state is to gaining freedoms (constraint), to moving with all actuators held (parallel,
         type II), and to an output (a joint, body or marker) that cannot move in some direction (serial, type I)."""
         from kempe.analyze.singularity import singularity
 
@@ -169,12 +170,13 @@ class Model(Kinetics):
     def workspace(self, point, start: "State | Mapping | None" = None, step: float | None = None, *,
                   hold: Mapping | None = None, mode: str = "all", plane: str | None = None,
                   most: int | None = None) -> "Workspace":  # fmt: skip
-        """Where a point of a mechanism with two freedoms can go from `start`, joint limits kept, with singular curves.
+        """The region a point of a mechanism with two freedoms can reach from `start` within joint limits, with singular
+        curves.
 
         point: a marker, a body, or "rod.end". start: a state, or values for `assemble`. step: between states, in
         radians or in sizes of the mechanism, over all joints. hold: joints, or places such as "base.x", and their
-        values, or bodies and their rotations (a matrix, or an angle about z), None for what they are at the start.
-        mode: "start" keeps to what is reached without a parallel singular pose. plane: of the picture, such as "xz".
+        values, or bodies and their rotations (a matrix, or an angle about z); None for the values at the start. mode:
+        "start" keeps to what is reachable without crossing a parallel singularity. plane: of the picture, such as "xz".
         most: states at most (200000).
         """
         from kempe.analyze.workspace import workspace
@@ -188,15 +190,15 @@ class Model(Kinetics):
     def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray: ...
     def inverse_dynamics(self, q, v=None, a=None, p=None, *, start=None, output=0.01, weights=None, bounds=None,
                          check=True):  # fmt: skip
-        """Efforts of the actuated freedoms (nu) that give accelerations a; raises where freedoms that are not actuated
-        would need an effort too. With loops, a must keep them closed, or be a dict over as many joints as are free,
-        which is completed.
+        """Efforts of the actuated freedoms (nu) that give accelerations a; raises if freedoms that are not actuated
+        would need an effort too. With loops, a must keep them closed, or be a dict over as many joints as there are
+        freedoms, which is completed.
 
-        With a motion in place of q, v, a, the `Trajectory` of it: joints it does not name rest where they are in
+        With a motion in place of q, v, a, returns its `Trajectory`: joints it does not name stay at their values in
         `start`, or follow from the loops; `output` is a spacing in seconds, or times.
 
-        Where more actuators work than there are freedoms, efforts are the least that do it, by the sum of their squares
-        times `weights` (a dict by joint); `bounds`, a dict of (low, high) or of one number for both, are kept.
+        With more actuators than freedoms, the efforts have the least sum of squares times `weights` (a dict by joint),
+        within `bounds`, a dict of (low, high) or of one number for both.
         """
         if v is None:
             from kempe.simulate.prescribed import prescribed
@@ -207,8 +209,9 @@ class Model(Kinetics):
         return super().inverse_dynamics(q, v, a, p, weights=weights, bounds=bounds, check=check)
 
     def denoc(self, q) -> "Matrices":
-        """The decoupled natural orthogonal complement of a closed state (paper 1, eqs. 15-17), to look at: N_l, N_c,
-        N_d, the twists of all bodies of all legs per unit of the actuated rates. Of a model compiled with `denoc`."""
+        """The decoupled natural orthogonal complement of a closed state (paper 1, eqs. 15-17), for inspection: N_l,
+        N_c, N_d, the twists of all bodies of all legs per unit of the actuated rates. For a model compiled with
+        `denoc`."""
         from kempe.analyze.denoc import matrices
 
         return matrices(self, *self._looked_at("denoc", q=q))
@@ -217,15 +220,14 @@ class Model(Kinetics):
     def synthesize(self, motion: "Motion", *, start: "State | None" = None, output=0.01,
                    supports: "Support | Iterable[Support]" = (), support: str = "qp", weights=None, bounds=None,
                    forces: float = 1.0, residual: float | None = None, p=None) -> "Synthesis":  # fmt: skip
-        """What a recorded or key-framed motion takes where not all freedoms are actuated, as of a figure that floats:
-        efforts, forces of supports, and the residual wrench on its root that nothing can make. The motion is brought
-        onto the loops with the least change; `docs/synthesis.md` has it all.
+        """What a recorded or key-framed motion requires if not all freedoms are actuated, as for a floating figure:
+        efforts, forces of supports, and the residual wrench on its root that nothing can provide. The motion is brought
+        onto the loops with the least change; see `docs/synthesis.md`.
 
-        supports: `kp.Support`s, points of bodies that press on the ground, at times.
-        support: "qp", by which they push within friction and efforts keep `bounds`; or "minimum", the least squares.
-        weights, bounds: of efforts, as for `inverse_dynamics`. forces: what a square of a support's force, times the
-        mechanism's size, costs beside that of an effort. residual: the same of what is missing; it is least at any
-        price unless given.
+        supports: `kp.Support`s, points of bodies that press on the ground, at times. support: "qp", with friction
+        limits and `bounds` on efforts; or "minimum", the least squares. weights, bounds: of efforts, as for
+        `inverse_dynamics`. forces: the cost of a squared support force, times the mechanism's size, relative to that of
+        an effort. residual: the same for the missing wrench, which is minimized at any price by default.
         """
         from kempe.simulate.synthesis import Wishes, synthesize
 
@@ -234,16 +236,16 @@ class Model(Kinetics):
 
     @cached_property
     def subsystems(self) -> "Subsystems":
-        """As `topology.subsystems`, with the independent equations of every loop by rank, at the general one of sampled
-        assembled states: fewer than counted where constraints are redundant."""
+        """As `topology.subsystems`, with the independent equations of every loop by rank at a general sampled state:
+        fewer than counted if constraints are redundant."""
         from kempe.analyze.subsystems import subsystems
 
         return subsystems(self)
 
     def inverse_by_subsystems(self, q, v, a, p=None) -> "Inverse":
-        """Efforts and multipliers of one state as `inverse_dynamics` and `multipliers` give them, solved for one
-        subsystem after the other (paper 2, section 2.2), with words on which could be and which were solved together;
-        a as for `inverse_dynamics`."""
+        """Efforts and multipliers of one state as `inverse_dynamics` and `multipliers` give them, solved one subsystem
+        after another (paper 2, section 2.2), with a report of which could be and which were solved together; a as for
+        `inverse_dynamics`."""
         from kempe.analyze.subsystems import inverse_by_subsystems
 
         q, v, a = self._looked_at("inverse_by_subsystems", p, q=q, v=v, a=a)
@@ -252,15 +254,15 @@ class Model(Kinetics):
     @checked(StateError)
     def tune_stiffness(self, error: float, state: "State | None" = None, duration: float = 1.0, torque=None,
                        tolerance: float = 1e-9) -> "Tuning":  # fmt: skip
-        """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all that
-        was tried, to be printed and drawn (paper 5, Figure 6). Of a model compiled with `springs`, whose dampers keep
+        """The least stiffness of the springs at cuts that keeps their gaps below `error` [m] over a run, with all
+        trials, to be printed and drawn (paper 5, Figure 6). For a model compiled with `springs`, whose dampers keep
         their ratio to critical damping."""
         from kempe.simulate.tuning import tune_stiffness
 
         return tune_stiffness(self, error, state, duration, torque, tolerance)
 
     def parallel_speedup(self) -> "Parallel":
-        """Operations of each subsystem's own program, and what processors side by side could gain at most."""
+        """Operations of each subsystem's own program, and the most that parallel processors could gain."""
         from kempe.analyze.parallel import parallel
 
         return parallel(self)
@@ -269,11 +271,12 @@ class Model(Kinetics):
     def linearize(self, state: "State", tau=None, outputs: Sequence[str] | str | None = None, *,
                   coordinates: Sequence[str] | None = None, hold: Sequence[str] = (),
                   p=None) -> "Linearization":  # fmt: skip
-        """A, B, C, D of small motions about a state under constant efforts tau, with eigenvalues and mode shapes; about
-        a state that moves, of motions beside its trajectory, at that moment.
+        """A, B, C, D of small motions about a state under constant efforts tau, with eigenvalues and mode shapes; for a
+        moving state, of the deviation from its trajectory at that moment.
 
-        outputs: joints, places such as "platform.x", or rates such as "A'"; else what is actuated. coordinates: the
-        freedoms that make up x, as many as there are; else chosen. hold: freedoms that are locked.
+        outputs: joints, places such as "platform.x", or rates such as "A'"; by default the actuated joints.
+        coordinates: the freedoms that make up x, as many as there are; by default chosen. hold: freedoms that are
+        locked.
         """
         from kempe.analyze.linearize import linearize
 
@@ -281,17 +284,17 @@ class Model(Kinetics):
 
     @checked(StateError)
     def modes(self, state: "State", tau=None, *, hold: Sequence[str] = (), p=None) -> "tuple[Mode, ...]":
-        """How it swings about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
+        """Vibration modes about a state at rest, the slowest first: `frequency` [Hz], `damping` ratio and `shape` of
         each, those of `linearize`."""
         return self.linearize(state, tau, hold=hold, p=p).modes
 
     @checked(StateError)
     def equilibrium(self, near: "Mapping | State | None" = None, tau=None, hold: Mapping | Sequence[str] = (), *,
                     stable: bool = True, p=None) -> "Equilibrium":  # fmt: skip
-        """A closed state at which nothing moves under constant efforts tau, and how stable it is.
+        """A closed state at rest under constant efforts tau, and its stability.
 
-        near: values, or a state, to begin at. hold: joints that are held, with values or where they begin; what that
-        takes is found. stable: looks for one that is stable; False gives the nearest of any kind.
+        near: values, or a state, to begin at. hold: joints to hold, with values or where they begin; the efforts this
+        takes are computed. stable: look for a stable one; False gives the nearest of any kind.
         """
         from kempe.analyze.equilibrium import equilibrium
 
@@ -301,12 +304,12 @@ class Model(Kinetics):
         return f"<pre>{escape(repr(self))}\n{escape(self.why)}</pre>"
 
     def __repr__(self) -> str:
-        prepared = vars(self.prepared)  # the formulation is found out by those who ask
+        prepared = vars(self.prepared)  # the formulation is chosen on first request
         equations = prepared.get("chosen", self.equations)
         said = equations.formulation.name if equations.formulation is not None else "auto"
         return f"Model({self.mechanism.name!r}: nq={self.nq}, nv={self.nv}, nu={self.nu}, {said})"
 
 
 def _again(equations: "Equations", source: "Mechanism", asked: "Formulation | None") -> Model:
-    """A model as it was, with nothing compiled."""
+    """The same model, with nothing compiled."""
     return Model(equations, source, Structures(asked))

@@ -22,7 +22,7 @@ def why(model: "Model") -> str:
 
 
 def _described(model: "Model") -> str:
-    """What there is, in as far as it decides."""
+    """The features of the mechanism that matter for the decision."""
     found, name = model.topology, model.mechanism.name
     if not found.constrained:
         return f"{name} is a tree of {counted(len(found.tree), 'joint')}"

@@ -1,1 +1,1 @@
-"""Runs: integrators, torque laws, events, and the loop around them."""
+"""Simulate: runs, fixed steps, switching, events and motions."""

@@ -1,13 +1,13 @@
 """Actuated: runs of `denoc`, in the coordinates of the actuated joints, which end where these fail as coordinates.
 
-Deltas and pivots of Phi are squares: a step can lead past a zero of theirs and find nothing. So their root is given the
-sign of det J_S, the loops' equations in the passive velocities, which changes there, and that is an event of the run
-like others: looked at several times in every step, and found to the last digits. It ends the run just before, while
-loops can still be closed in these coordinates.
+Deltas and pivots of Phi are squares: a step can jump past their zero unnoticed. So their root takes the sign of det
+J_S, the closure rows in the passive velocities, which changes there. That sign change is an event of the run like any
+other: checked several times in every step, and located to the last digits. It ends the run just before, while loops can
+still be closed in these coordinates.
 
-Of redundant equations, as those of a Bricard linkage, J_S has as many rows as are independent, and which ones are is a
-matter of the state. det J_S vanishes too where its rows stop being independent: then the root has not, and others are
-taken at that state, by which the run goes on. Its motion does not depend on them, only what it is watched by.
+With redundant equations, as in a Bricard linkage, J_S has as many rows as are independent, and which ones depends on
+the state. det J_S also vanishes where its rows become dependent: the root does not, and other rows are chosen at that
+state to continue the run. They do not affect the motion, only the event.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,8 @@ from kempe.spatial.vectors import from_sx
 
 NAME = "the actuated joints stop being coordinates"
 LEAST = 1e-3  # fitness at which they have failed
-ENDED = 1.01  # of that: what a state that was located by it may have by rounding
-BETTER = 2.0  # by how much other rows must be fitter than the model's own
+ENDED = 1.01  # of that: what a state located by it may have through rounding
+BETTER = 2.0  # how much fitter other rows must be than the model's own
 
 
 def first(model: Kinetics, setting: Setting, crossing: bool, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
@@ -52,7 +52,7 @@ def first(model: Kinetics, setting: Setting, crossing: bool, q: np.ndarray, p: n
 
 @dataclass(frozen=True, eq=False)
 class End(Event):
-    """Where the run ends, or the rows that it is watched by expire. expression: of q and p."""
+    """Where the run ends, or its watched rows expire. expression: of q and p."""
 
     model: Kinetics | None = None
 
@@ -61,7 +61,8 @@ class End(Event):
         return self.expression(q, p)
 
     def again(self, q: np.ndarray, p: np.ndarray) -> "End | None":
-        """The same with rows that are independent at a state where these are not; None where coordinates fail there."""
+        """The same with rows that are independent at a state where these are not; None if the coordinates
+        fail there."""
         model = self.model
         assert model is not None
         if fit_at(model, q, p) <= ENDED * LEAST:
@@ -70,20 +71,20 @@ class End(Event):
 
 
 def end_of(model: Kinetics, choice: Choice | None, q: np.ndarray, p: np.ndarray) -> End | None:
-    """The event that ends a run that stands at q, watched by the rows of a choice; None where these are dependent."""
+    """The event that ends a run at q, watched by the rows of a choice; None if these are dependent."""
     assert choice is not None
     side = int(np.prod(np.sign(pivots_at(model, choice, q, p if model.p_names else None))))
     return End(NAME, _expression(model, choice, side), model=model) if side else None
 
 
 def fit_at(model: Kinetics, q: np.ndarray, p: np.ndarray) -> float:
-    """How far the actuated joints are from failing as coordinates."""
+    """The distance of the actuated joints from failing as coordinates."""
     pivots, _ = model.call("leg_pivots", q, p=p if model.p_names else None)
     return float(np.sqrt(max(0.0, (pivots * model.prepared.leg_scales).min(initial=1.0))))
 
 
 def _expression(model: Kinetics, choice: Choice, side: int) -> Callable:
-    """Fitness with the sign of det J_S beside that where the rows were chosen, less what is left at the end."""
+    """Fitness with the sign of det J_S relative to where the rows were chosen, less its value at the end."""
 
     def expression(q, p):
         at, equations = from_sx(q), model.equations

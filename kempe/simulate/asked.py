@@ -1,4 +1,4 @@
-"""Asked: what a user may ask of a run, checked and in the forms that it takes."""
+"""Asked: the options of a run, checked and converted to the forms it uses."""
 
 from math import inf, isfinite
 
@@ -13,11 +13,11 @@ from kempe.simulate.events import Event
 from kempe.simulate.stops import Stops, limit_events, no_events
 
 MOST_ROWS = 10_000_000
-PULL = 20.0  # 1/s: how fast Baumgarte's method draws loops together
+PULL = 20.0  # 1/s: rate at which Baumgarte's method closes loops
 
 
 def check(model: Kinetics, state: State, duration: float, tolerance: float, longest: float) -> None:
-    """Refuses what no run can be made of."""
+    """Raises for invalid arguments of a run."""
     if not isinstance(state, State):
         raise StateError(f"state: give one from model.state(...), or a dict by joint name, not {type(state).__name__}")
     if state.model.q_names != model.q_names:
@@ -37,7 +37,7 @@ def check(model: Kinetics, state: State, duration: float, tolerance: float, long
 
 
 def method_of(name: str, step: float | None) -> Method:
-    """The method to begin with; `auto` may go on by another."""
+    """The initial method; `auto` may switch to another."""
     if name == "auto":
         name = "dop853"
     if name not in METHODS:
@@ -51,14 +51,14 @@ def method_of(name: str, step: float | None) -> Method:
 
 
 def stabilized(stabilize: str | None) -> tuple[bool, float]:
-    """Whether states are brought back onto the loops, and how fast loops are pulled together otherwise."""
+    """Whether states are projected back onto the loops, and otherwise the rate at which loops are closed."""
     if stabilize not in ("project", "baumgarte", None):
         raise StateError(f"stabilize is {stabilize!r}; it takes 'project', 'baumgarte' or None")
     return stabilize == "project", PULL if stabilize == "baumgarte" else 0.0
 
 
 def limits_of(model: Kinetics, limits) -> tuple[Stops | None, list[Event]]:
-    """Stops, and events, that joint limits become."""
+    """The stops, and the events, that joint limits become."""
     if limits == "events":
         return None, limit_events(model)
     if limits == "locks":
@@ -67,7 +67,7 @@ def limits_of(model: Kinetics, limits) -> tuple[Stops | None, list[Event]]:
 
 
 def output_times(start: float, end: float, output) -> np.ndarray:
-    """When output is wanted."""
+    """The times of output."""
     if output is None:
         return np.zeros(0)
     if is_number(output):

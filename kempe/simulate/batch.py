@@ -4,8 +4,8 @@
     vdot = many.forward_dynamics(q, v, tau)             # (n, nq), (n, nv), (n, nu) -> (n, nv)
     run = many.rollout(states, dt=1e-3, steps=1000)     # RK4, loops closed inside
 
-States are worked on in the lanes of vector registers and shared out among threads; each one's numbers are the same bit
-for bit however many threads there are.
+States are computed in the lanes of vector registers and distributed over threads; results are bitwise independent of
+the number of threads.
 """
 
 import time
@@ -34,13 +34,13 @@ from kempe.simulate.system import Setting, system
 if TYPE_CHECKING:
     from kempe.model.model import Model
 
-# Steps of all mechanisms together between two looks at them, and least steps of each: a look costs some of them.
+# Steps of all mechanisms together between two checks by Python, and least steps of each: a check costs some of them.
 GLANCE, LEAST = 2**18, 64
 
 
 @checked(StateError)
 class Batch:
-    """Many states of a model at once. threads: how many cores are used, all where None."""
+    """Many states of a model at once. threads: how many cores to use, all if None."""
 
     def __init__(self, model: "Model", threads: int | None = None):
         if threads is not None and not (isinstance(threads, (int, np.integer)) and threads > 0):
@@ -53,21 +53,21 @@ class Batch:
     # ---- dynamics --------------------------------------------------------------------------------------
 
     def forward_dynamics(self, q, v, tau=None, p=None, check: bool = True) -> np.ndarray:
-        """vdot (n, nv); all else as for `Model.forward_dynamics`."""
+        """vdot (n, nv); otherwise as `Model.forward_dynamics`."""
         tau = np.zeros(self.model.nu) if tau is None else efforts(self.model, tau) if isinstance(tau, dict) else tau
         return self._each("forward_dynamics", {"check": check}, q, v, tau, p)
 
     def inverse_dynamics(self, q, v, a, p=None, *, weights=None, bounds=None, check: bool = True) -> np.ndarray:
-        """Efforts (n, nu) of the actuated freedoms; all else as for `Model.inverse_dynamics`."""
+        """Efforts (n, nu) of the actuated freedoms; otherwise as `Model.inverse_dynamics`."""
         options = {"weights": weights, "bounds": bounds, "check": check}
         return self._each("inverse_dynamics", options, q, v, a, p)
 
     def generalized_forces(self, q, v, a, p=None) -> np.ndarray:
-        """Efforts (n, nv) along every freedom, as `Model.generalized_forces` gives them."""
+        """Efforts (n, nv) along every freedom, as in `Model.generalized_forces`."""
         return self._each("generalized_forces", {}, q, v, a, p)
 
     def _each(self, name: str, options: dict, q, v, third, p) -> np.ndarray:
-        """A function of the model, a part of the states on each thread."""
+        """A function of the model, with a part of the states on each thread."""
         what = "tau" if name == "forward_dynamics" else "a"
         q, v, third = real(name, **{"q": q, "v": v, what: third})
         if not isinstance(third, np.ndarray):
@@ -92,7 +92,7 @@ class Batch:
         kernel = self.model.kernel(forward if name == "forward_dynamics" else "generalized_forces")
         try:
             spread(len(q), host().lanes, self.threads, kernel.effort, some)
-        except StateError:  # of all of them, not of a part, this tells which state it is
+        except StateError:  # evaluated for all, this names the state
             return getattr(self.model, name)(q, v, third, p, **options)
         return found[0] if len(found) == 1 else np.concatenate([found[first] for first in sorted(found)])
 
@@ -114,12 +114,12 @@ class Batch:
         closed: float = CLOSED,
         progress: bool | None = None,
     ) -> Rollout:
-        """Mechanisms moved on by `steps` fixed steps of dt, each on its own.
+        """Moves mechanisms by `steps` fixed steps of dt, independently.
 
         state: a `State` of arrays (n, nq) and (n, nv), a list of states, or one state for a `batch` of n.
-        tau: efforts held all the time (nu), for each (n, nu), or for each and every step (n, steps, nu), where n may be
-            1 for all; a dict by joint name; or None. torque: a law over symbols (`kp.Law`) instead.
-        output: how many steps there are from row to row; None for the first and the last state alone.
+        tau: constant efforts (nu), for each (n, nu), or for each and every step (n, steps, nu), where n may be 1 for
+            all; a dict by joint name; or None. torque: a symbolic law (`kp.Law`) instead.
+        output: steps from row to row; None for the first and the last state only.
         method: rk4 or euler. limits: "stops", "ignore", or `kp.Stops`. p: parameters (np), or of each (n, np).
         closed: how far loops may be open at the end of a step, over the mechanism's size, before steps are settled one
             by one; rows are closed to rounding.
@@ -191,10 +191,10 @@ class Batch:
         return rows
 
     def _applied(self, many: Many, setting: Setting, t, q, v, z, w, p, every: int) -> tuple[np.ndarray, np.ndarray]:
-        """Efforts of actuators and of stops in every row: (n, rows, ..)."""
+        """Efforts of actuators and stops in every row: (n, rows, ..)."""
         model, (n, rows) = self.model, q.shape[:2]
         held = w if w.ndim == 1 else w[:, None]
-        if w.ndim == 3:  # what is held from each row on, in the last one what was
+        if w.ndim == 3:  # the values held from each row on; in the last one, those before
             held = w[:, np.minimum(np.arange(rows) * every, w.shape[1] - 1)]
         held = np.broadcast_to(held, (n, rows, held.shape[-1]))
         if setting.law is None and not (model.limits and setting.stops is not None):
@@ -207,7 +207,7 @@ class Batch:
 
 
 def _stretch(done: int, steps: int, every: int, most: int) -> tuple[int, int]:
-    """How many rows come next, and how many steps lead to each; a long way to a row is gone in parts."""
+    """How many rows come next, and the steps to each; a long interval is divided."""
     if every <= most:
         return min((steps - done) // every, max(1, most // every)), every
     return 1, min(most, every - done % every)

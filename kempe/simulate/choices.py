@@ -1,10 +1,9 @@
-"""Choices: the generalized coordinates of a run, watched while it goes on, and changed without a seam.
+"""Choices: the generalized coordinates of a run, monitored as it goes on, and changed without interruption.
 
-The state is that of the whole tree, so another choice of coordinates is another address of native code, nothing else.
-A run stays with its coordinates as long as they are fit enough; then the rule of the `atlas` says which take over, or
-that the dense way does until some are fit again. Whatever is not compiled yet is waited for, so that a run is the same
-whenever and wherever it is repeated. Where no coordinates help, the loops themselves are singular: the mechanism gains
-a freedom.
+The state is that of the whole tree, so changing coordinates only changes an address of native code. A run keeps its
+coordinates as long as they are fit enough; then the rule of the `atlas` decides which take over, or that the dense way
+does until some are fit again. The run waits for code that is not compiled yet, so that it is reproducible anywhere.
+Where no coordinates are fit, the loops themselves are singular: the mechanism gains a freedom.
 """
 
 from dataclasses import dataclass
@@ -23,37 +22,37 @@ from kempe.simulate.scales import scales
 from kempe.simulate.system import Setting, System, system
 
 WIDEST = 0.467  # the middle of the widest gap between the stages of a step, in parts of the step
-LONGEST, SHORTEST = 1.6, 0.4  # of the step size held, which the step through a singular pose may have
-NEAR = 1e-4  # fitness of the best choice, at which a run ends before a singular pose: rounding grows by its square
+LONGEST, SHORTEST = 1.6, 0.4  # of the constant step size: limits for the step through a singular pose
+NEAR = 1e-4  # best fitness at which a run ends before a singular pose: rounding grows with its inverse square
 LAST = 0.5 * NEAR
 ASTRAY = 1e-4  # of the kinetic energy: what a crossing may lose or gain by rounding
-CLEAR = 1.5  # of what is fit enough: fitness of the best choice, at which a singular pose is left behind
+CLEAR = 1.5  # of the required fitness: best fitness at which a singular pose is left behind
 
 
 @dataclass
 class Choices:
-    """What a run knows of its coordinates. changes: how often they were chosen anew."""
+    """The coordinates of a run. changes: how often they were chosen anew."""
 
     model: Kinetics
     setting: Setting
-    crossing: bool  # whether singular poses are crossed, or end the run
+    crossing: bool  # whether to cross singular poses, or end the run there
     changes: int = 0
     _stepped: int = -1
-    _freedom: int = 0  # of the branch, where it has more than others
-    _kept: float | None = None  # energy, while a singular pose is crossed by itself
+    _freedom: int = 0  # of the branch, if it has more than others
+    _kept: float | None = None  # energy, while a singular pose is crossed without external work
 
     @property
     def atlas(self) -> Atlas:
-        """Of the model."""
+        """The model's atlas."""
         return self.model.prepared.atlas
 
     def first(self, q: np.ndarray, p: np.ndarray) -> tuple[System, np.ndarray]:
-        """The system to begin with, and its scales."""
+        """The initial system and its scales."""
         given = p if self.model.p_names else None
         choice = self.atlas.at(q, given)
         if choice is None and self.atlas.chooser.best(q, given)[1] < NARROW:
             found = freedom_beside(self.model, q, given)
-            # All of the branch has more freedoms than others do: the dense way goes along it.
+            # The whole branch has more freedoms than others: it takes the dense way.
             self._freedom = found if found > self.model.dof else 0
         return self._system(choice, q, p)
 
@@ -61,8 +60,8 @@ class Choices:
         return system(self.model, self.setting, choice), scales(self.model, p, choice, None if choice is None else q)
 
     def begin(self, machine: Machine) -> None:
-        """Has the machine watch: compiled coordinates while they are fit enough, the dense way until it meets a
-        singular pose, or one that is to be crossed."""
+        """Sets what the machine monitors: compiled coordinates while they are fit enough, the dense way until it meets
+        a singular pose, or one to be crossed."""
         machine.w[at.WATCH] = 1
         least = self.atlas.enough
         limits = (least, 0.5 * least)
@@ -79,24 +78,24 @@ class Choices:
         return not self._freedom
 
     def fading(self, machine: Machine) -> None:
-        """Takes what the rule says."""
+        """Applies the rule."""
         if self.crossing and self.atlas.chooser.best(machine.q, self._p(machine))[1] < self.atlas.enough:
             self._cross(machine)
             return
         self.look(machine)
 
     def look(self, machine: Machine) -> None:
-        """Takes other coordinates, or the dense way, where the rule says so."""
+        """Changes coordinates, or takes the dense way, if the rule says so."""
         choice = self.atlas.at(machine.q, self._p(machine))
         if choice != machine.system.choice:
             self._take(machine, choice)
 
     def weak(self, machine: Machine) -> bool:
-        """A step led where the coordinates fail; whether the run can go on."""
-        machine.changed()  # pivots of the dense way are those of where it led
-        aimed = machine.m[at.WEAK_BELOW] == LAST  # at a pose that was passed by a step before
+        """A step reached a state where the coordinates fail; whether the run can go on."""
+        machine.changed()  # the pivots of the dense way are those of the rejected state
+        aimed = machine.m[at.WEAK_BELOW] == LAST  # at a pose that an earlier step has passed
         if not self.crossing and (aimed or self._is_singular(machine)):
-            # Goes as near as velocities keep their digits, by the best coordinates.
+            # Approaches it, by the best coordinates, as far as velocities keep their digits.
             near = 0.0 if self._freedom else self.atlas.chooser.best(machine.q, self._p(machine))[1]
             if not near > 1.5 * NEAR:
                 return False
@@ -119,7 +118,7 @@ class Choices:
         p = self._p(machine)
         before, after = machine.q.copy(), machine.next[0]
         dense = bool(machine.w[at.NUMERIC]) and 0.0 <= machine.m[at.FIT] < least
-        if dense or self._freedom:  # on a branch with more freedoms, coordinates of the others tell nothing
+        if dense or self._freedom:  # on a branch with more freedoms, the usual coordinates mean nothing
             return dense
         choice, fit = self.atlas.chooser.best(before, p)
         if fit < least or not np.isfinite(after).all():
@@ -128,8 +127,8 @@ class Choices:
         return ahead < least or not self._survives(before, after, choice, other, p)
 
     def crossed(self, machine: Machine) -> bool:
-        """Whether a singular pose that is being crossed has been left behind; then error control takes over again."""
-        if machine.w[at.STEPS] == self._stepped:  # the step was tried and found spoilt: let it be tried aside
+        """Whether a singular pose that is being crossed has been left behind; then error control resumes."""
+        if machine.w[at.STEPS] == self._stepped:  # the step was tried and rejected: retry it beside the pose
             return False
         self._stepped = int(machine.w[at.STEPS])
         self._left_alone(machine)
@@ -152,14 +151,14 @@ class Choices:
         return float(sum(self.model.call("energy", machine.q, machine.v, p=self._p(machine))))
 
     def _left_alone(self, machine: Machine) -> None:
-        """Forgets the energy where something does work on the mechanism."""
+        """Forgets the energy if something does work on the mechanism."""
         powers = self.model.call("passive_power", machine.q, machine.v, p=self._p(machine))
         if machine.efforts.any() or any(powers):
             self._kept = None
 
     def _keep_energy(self, machine: Machine) -> None:
-        """Steps near a singular pose magnify rounding, and nothing controls their error: what is known of the far side
-        is the energy, where nothing did work. Velocities are brought to it, all by the same factor."""
+        """Steps near a singular pose magnify rounding, without error control: without external work, only the energy is
+        known on the far side. Velocities are scaled to it by one common factor."""
         if self._kept is None:
             return
         kinetic = float(self.model.call("energy", machine.q, machine.v, p=self._p(machine))[0])
@@ -172,15 +171,15 @@ class Choices:
         return machine.p if self.model.p_names else None
 
     def _take(self, machine: Machine, choice: Choice | None) -> None:
-        """Goes on in other coordinates, with scales for where it is."""
+        """Continues in other coordinates, with scales for the present state."""
         if choice is not None and choice != machine.system.choice:
             self.changes += 1
         machine.use(*self._system(choice, machine.q, machine.p))
         self.begin(machine)
 
     def _aim(self, machine: Machine) -> None:
-        """Holds the step size, but for the one step that goes through the singular pose: that one has it where its
-        stages are farthest from it, so that none is spoilt."""
+        """Keeps the step size constant, except for the step through the singular pose: its size keeps all stages as far
+        as possible from the pose."""
         held = float(machine.m[at.STEADY] or machine.m[at.H])
         ahead = self._ahead(machine)
         hop = ahead / WIDEST
@@ -190,7 +189,7 @@ class Choices:
             machine.m[at.H] = hop if hop > SHORTEST * held else held
 
     def _ahead(self, machine: Machine) -> float:
-        """How long it takes until a pivot of the loops vanishes, by Newton's method; infinity where none will."""
+        """The time until a pivot of the loops vanishes, by Newton's method; infinity if none will."""
         model, p = self.model, self._p(machine)
         choice = machine.system.choice or self.atlas.chooser.best(machine.q, p)[0]
         v, a = machine.v.copy(), machine.slopes[0, model.nq : model.nq + model.nv].copy()
@@ -210,7 +209,7 @@ class Choices:
 
     def _survives(self, before: np.ndarray, after: np.ndarray, first: Choice, last: Choice, p) -> bool:
         """Whether some choice stays fit from one state to another: then loops are not singular in between. The best
-        ones of both ends are known; the best one in the middle is sought only where neither will do."""
+        ones of both ends are known; the best one in the middle is searched for only if neither is enough."""
         model = self.model
         middle = model.integrate(before, 0.5 * model.difference(before, after))
 

@@ -1,4 +1,4 @@
-"""Drive: whatever a user gives as torque, in the one form that a run takes."""
+"""Drive: any torque given by a user, in the one form that a run uses."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ BETWEEN = {"hold": Piecewise.hold, "linear": Piecewise.linear, "cubic": Piecewis
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Efforts over time: values (n, nu) at times (n,), or a dict of (n,) by joint name; held before and after.
+    """Efforts over time: values (n, nu) at times (n,), or a dict of (n,) by joint name; constant before and after.
 
     between: "linear", "hold" (each value from its time until the next) or "cubic" (a smooth spline).
     """
@@ -34,8 +34,8 @@ class Table:
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Command:
-    """What a `Sampled` controller gives where it switches joints too: efforts, and which joints shall be on (True) or
-    off (False); all others stay as they are."""
+    """The result of a `Sampled` controller that also switches joints: efforts, and which joints shall be on (True) or
+    off (False); the others stay as they are."""
 
     efforts: Any
     switch: Mapping[str, bool]
@@ -44,8 +44,8 @@ class Command:
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller that is called every `period` seconds, from the start on: controller(t, q, v) gives the efforts (an
-    array of nu entries, or a dict by joint name), which are held until the next call; or a `Command`."""
+    """A controller that is called every `period` seconds, from the start on: controller(t, q, v) returns the efforts
+    (an array of nu entries, or a dict by joint name), which are held until the next call; or a `Command`."""
 
     controller: Callable
     period: float
@@ -59,9 +59,9 @@ class Sampled:
 class Drive:
     """What drives a run.
 
-    law: expressions compiled into the step; None where the efforts are w itself.
-    held: w where no table gives it; table: w over time; function: Python that gives w at every evaluation; sampled: a
-    controller that gives w now and then. At most one of the last three.
+    law: expressions compiled into the step; None if the efforts are w itself. held: w if no table gives it; table: w
+    over time; function: Python that returns w at every evaluation; sampled: a controller that sets w periodically. At
+    most one of the last three.
     """
 
     held: np.ndarray
@@ -72,14 +72,15 @@ class Drive:
 
     @property
     def breaks(self) -> np.ndarray:
-        """Times at which something jumps."""
+        """Times of discontinuities."""
         if self.law is not None:
             return np.unique(self.law.breaks)
         return np.zeros(0) if self.table is None else np.unique(self.table.jumps)
 
 
 def drive_of(model: Kinetics, torque) -> Drive:
-    """None, constants, a Table, a law, a CasADi Function, a Sampled controller, or any Python function of (t, q, v)."""
+    """The drive for None, constants, a Table, a law, a CasADi Function, a Sampled controller, or any Python function of
+    (t, q, v)."""
     none = np.zeros(model.nu)
     if torque is None:
         return Drive(none)
@@ -103,7 +104,7 @@ def drive_of(model: Kinetics, torque) -> Drive:
 
 
 def efforts(model: Kinetics, given) -> np.ndarray:
-    """The efforts of actuated freedoms (nu) that a user or a controller gives: numbers, or a dict by joint name."""
+    """The efforts of actuated freedoms (nu) from a user or controller: numbers, or a dict by joint name."""
     if isinstance(given, Mapping):
         return model.efforts(given)
     if given is None:
@@ -137,7 +138,7 @@ def _table(model: Kinetics, table: Table) -> Piecewise:
 def _takes_three(function: Callable) -> None:
     try:
         inspect.signature(function).bind(0.0, None, None)
-    except ValueError:  # some built-in functions do not say what they take
+    except ValueError:  # some built-in functions have no signature
         return
     except TypeError as error:
         raise StateError(f"torque: {function!r} is called as function(t, q, v), and {error}") from error

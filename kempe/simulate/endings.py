@@ -1,4 +1,4 @@
-"""How runs end, in sentences that name joints and say what to do."""
+"""Endings: how runs end, in sentences that name joints and say what to do."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from kempe.simulate import actuated
 from kempe.simulate.machine import Machine
 from kempe.simulate.scales import weakest
 
-REPEATED = -1  # an event whose own action leads back to it at once
+REPEATED = -1  # an event whose own action triggers it again at once
 
 
 def ending(
     model: Kinetics, machine: Machine, how: int | None, end: float, event: str = "", states: tuple[str, ...] = ()
 ) -> Outcome:
-    """The outcome of a run that stands where the machine is; `how` None where Python broke it off. states: of a law."""
+    """The outcome of a run at the machine's state; `how` None if Python broke it off. states: of a law."""
     t = machine.t
     when = f"at t = {t:.9g} s"
     if how == at.REACHED:
@@ -80,7 +80,7 @@ def ending(
 
 
 def _end_of_coordinates(model: Kinetics, machine: Machine, when: str) -> Outcome:
-    """Of `denoc`."""
+    """The outcome where the coordinates of `denoc` fail."""
     joints = ", ".join(model.u_names)
     return Outcome(
         kinds.SINGULAR,

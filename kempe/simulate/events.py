@@ -1,4 +1,4 @@
-"""Events: zero crossings of expressions that end a run, are noted, or change something."""
+"""Events: zero crossings of expressions that end a run, are recorded, or change something."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ STOP, RECORD = "stop", "record"
 
 @dataclass
 class Moment:
-    """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts where they
-    are held, parameters kept as inputs. Arrays may be written to or replaced; `stop` ends the run here; `switch` takes
+    """A run at an event, for an action to change: time, coordinates, velocities, states of a law, efforts if they are
+    held, parameters kept as inputs. Arrays may be written to or replaced; `stop` ends the run here; `switch` takes
     joints that shall be on (True) or off (False)."""
 
     t: float
@@ -32,20 +32,20 @@ class Moment:
 @checked(StateError)
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Happens where an expression passes through zero.
+    """A zero crossing of an expression.
 
-    expression(t, q, v): one CasADi expression of time, coordinates and velocities.
-    direction: 1 for upward crossings only, -1 for downward ones, 0 for both.
-    action: "stop" ends the run; "record" notes time and state; a function gets a `Moment`, which it may change.
+    expression(t, q, v): one CasADi expression of time, coordinates and velocities. direction: 1 for upward crossings
+    only, -1 for downward ones, 0 for both. action: "stop" ends the run; "record" notes time and state; a function gets
+    a `Moment`, which it may change.
     """
 
     name: str
     expression: Callable
     direction: int = 0
     action: str | Callable[[Moment], None] = STOP
-    at_once: ClassVar[bool] = False  # whether it happens where a stretch begins on its far side, too
-    switches: ClassVar[tuple[str, ...]] = ()  # joints that its name says are switched
-    sees: ClassVar[bool] = False  # whether it looks at efforts
+    at_once: ClassVar[bool] = False  # whether it also happens if a stretch begins on its far side
+    switches: ClassVar[tuple[str, ...]] = ()  # the joints it switches, according to its name
+    sees: ClassVar[bool] = False  # whether it depends on efforts
 
     def __post_init__(self):
         if self.direction not in (-1, 0, 1):
@@ -56,7 +56,7 @@ class Event:
             )
 
     def value(self, t: ca.SX, q: ca.SX, v: ca.SX, z: ca.SX, w: ca.SX, p: ca.SX) -> Any:
-        """The expression; z are states of a law, w values from outside, p parameters."""
+        """The expression; z are states of a law, w external values, p parameters."""
         return self.expression(t, q, v)
 
     def symbolic(self, *symbols: ca.SX) -> ca.SX:
@@ -82,7 +82,7 @@ class Event:
 
 
 def events_of(given: Event | Iterable[Event]) -> list[Event]:
-    """What was given as events, one or several."""
+    """Events from one or several."""
     listed = (given,) if isinstance(given, Event) or not isinstance(given, Iterable) else tuple(given)
     for each in listed:
         if not isinstance(each, Event):

@@ -1,10 +1,10 @@
-"""Following: a motion of some coordinates through closed states, with its dynamics, row after row in one compiled loop.
+"""Following: a motion of some coordinates through closed states, with its dynamics, row by row in one compiled loop.
 
-Each row begins where the one before leads in time h by its velocities and accelerations. Newton's method closes the
-loops and meets what is measured; J, and L under it, are eliminated with complete pivoting at every state, as by the
-dense way of runs, so that no choice of pivots can fade. A row that does not converge, or does not go as the slopes at
-its ends say, so that it may have come to another branch, is handed back: the careful way (`Way.carried`) takes it, in
-smaller steps, and the loop goes on from there.
+Each row starts from the previous one, extrapolated over the time step h by its velocities and accelerations. Newton's
+method closes the loops and meets the measured values; J, and L below it, are eliminated with complete pivoting at every
+state, as in the dense way of runs, so that pivots cannot degrade. A row that does not converge, or that deviates from
+the slopes at its ends and so may be on another branch, is handed back: the careful way (`Way.carried`) takes it, in
+smaller steps, and the loop continues from there.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from kempe.loops.assembly import CLOSED
 from kempe.loops.kinematics import BENT, LONGEST, NEWTON, NOISE, TURNED, WIDEST, Way
 from kempe.loops.targets import CutCoordinate, Place
 
-POOR = 1e-7  # least pivot beside the largest, below which a row is left to the careful way
+POOR = 1e-7  # least relative pivot, below which a row is left to the careful way
 TURN = 2 * np.pi
 RATES, DYNAMICS, FIRST = range(3)  # rows of the table of native code; from FIRST on, what is evaluated at q, then at v
-LINE = 8  # doubles in a line of the processor's cache
-Code = tuple[Any, list[str], list[str]]  # a kernel, or None, and the names of what it takes and gives
+LINE = 8  # doubles in a cache line
+Code = tuple[Any, list[str], list[str]]  # a kernel, or None, and the names of its arguments and results
 
 
-# ---- compiled --------------------------------------------------------------------------------------------
+# ---- compiled code ---------------------------------------------------------------------------------------
 
 
 @compiled
@@ -46,21 +46,21 @@ def native(codes, k):
 
 @compiled
 def copy(rows, i, x):
-    """A row into a vector."""
+    """Copies a row into a vector."""
     for k in range(len(x)):
         x[k] = rows[i, k]
 
 
 @compiled
 def keep(rows, i, x):
-    """A vector into a row."""
+    """Copies a vector into a row."""
     for k in range(len(x)):
         rows[i, k] = x[k]
 
 
 @compiled
 def move(codes, quaternions, q, step, rate):
-    """q, moved by a step of all velocities; quaternions stay of length 1."""
+    """Moves q by a step of all velocities; quaternions keep length 1."""
     if codes[RATES, 0] == 0:
         for k in range(len(q)):
             q[k] += step[k]
@@ -76,8 +76,8 @@ def move(codes, quaternions, q, step, rate):
 
 @compiled
 def eliminated(matrix, free, square):
-    """Free columns of a matrix taken apart, by radians and sizes of the mechanism, with rows and columns in the order
-    they were taken in, into `square`; the least pivot beside the largest."""
+    """Eliminates the free columns of a matrix, scaled to radians and sizes of the mechanism, with rows and columns in
+    pivot order, into `square`; returns the least relative pivot."""
     work, rows, columns, _, steps = square
     height, width = work.shape
     for i in range(height):
@@ -114,7 +114,7 @@ def eliminated(matrix, free, square):
 
 @compiled
 def solved(matrix, at_v, free, square, right, x):
-    """x, with given entries at `at_v`, such that matrix x = right; the matrix was taken apart."""
+    """Solves matrix x = right for x with given entries at `at_v`, by the elimination."""
     work, rows, columns, found, steps = square
     width = len(free)
     for i in range(width):
@@ -134,14 +134,14 @@ def solved(matrix, at_v, free, square, right, x):
 
 @compiled
 def measured(codes, last, picks, m, given, i, size, error, matrix):
-    """The loops' equations at q, and those of what is measured under them, lengths over the mechanism's size in both;
+    """Closure rows at q, followed by those of measured quantities, lengths over the mechanism's size in both; returns
     the largest error."""
     for k in range(FIRST, last):
         native(codes, k)
     loops, tree, largest = len(error) - len(picks), given.shape[2] - len(picks), 0.0
     for k in range(len(picks)):
         off = m[picks[k, 0]] - given[0, i, tree + k]
-        if picks[k, 3]:  # an angle: by the shorter way round
+        if picks[k, 3]:  # angles by the shorter way round
             off -= TURN * np.floor(off / TURN + 0.5)
         share = 1.0 if picks[k, 3] else 1.0 / size
         error[loops + k] = off * share
@@ -155,7 +155,7 @@ def measured(codes, last, picks, m, given, i, size, error, matrix):
 
 @compiled
 def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cells, square):
-    """Closes the loops from the q there is; whether they are, as they should be, and near where they were before."""
+    """Closes the loops from the present q; returns whether they are closed, the right way, and near the start."""
     q, _, _, step, moved, rate, error, _, upright, matrix, _, _ = cells
     size, enough, longest, most = limits
     before, largest = np.inf, np.inf
@@ -186,7 +186,7 @@ def closed(codes, last, picks, m, given, i, limits, at_v, free, quaternions, cel
 
 @compiled
 def slope(picks, given, i, size, at_v, free, cells, square, x):
-    """What all joints move by, to first order at the state that was taken apart last, on the way to row i."""
+    """The first-order motion of all joints on the way to row i, at the state eliminated last."""
     right, matrix = cells[7], cells[9]
     tree, loops = len(at_v), len(right) - len(picks)
     for k in range(loops):
@@ -201,7 +201,7 @@ def slope(picks, given, i, size, at_v, free, cells, square, x):
 
 @compiled
 def steady(before, after, moved, steps):
-    """As `kinematics.is_steady`, which says why."""
+    """As `kinematics.is_steady`, which gives the reason."""
     long, steep, off, turned = 0.0, 0.0, 0.0, 0.0
     for k in range(len(moved)):
         x, y, z = moved[k] / steps[k], before[k] / steps[k], after[k] / steps[k]
@@ -212,12 +212,13 @@ def steady(before, after, moved, steps):
 
 @entry("word", "word", "word", "words", "doubles")
 def follow_rows(i, last, table, four):
-    """Rows from the i-th on, after one that is there; the number of the first that the loop cannot take, or of all.
+    """Computes rows from the i-th on, after an existing one; returns the number of the first that the loop cannot take,
+    or of all.
 
     The table has t; given: values, rates and accelerations; codes: the table of native code, of which rows from `last`
-    on are evaluated at v; picks: where in m the value, the row of L and the bias of what is measured are, and whether
-    it is an angle; m; at_q, at_v; free velocities; quaternions; results; then cells, the parts of what was taken apart,
-    and rows: q, v, a, and what dynamics gives, which `results` points to. four: limits.
+    on are evaluated at v; picks: the positions in m of the value, the row of L and the bias of each measured quantity,
+    and whether it is an angle; m; at_q, at_v; free velocities; quaternions; results; then cells, the parts of the
+    elimination, and rows: q, v, a, and the dynamics, to which `results` points. four: limits.
     """
     # fmt: off
     t, given, codes, picks = vector(table, 0), block(table, 1), number_rows(table, 2), number_rows(table, 3)
@@ -280,12 +281,12 @@ def follow_rows(i, last, table, four):
     return i
 
 
-# ---- prepared --------------------------------------------------------------------------------------------
+# ---- preparation -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """Rows of a motion: q, v, a; of dynamics, where it was asked for, tau_G, W and the fitness of the coordinates."""
+    """Rows of a motion: q, v, a; and of the dynamics if requested, tau_G, W and the fitness of the coordinates."""
 
     q: np.ndarray
     v: np.ndarray
@@ -294,10 +295,10 @@ class Followed:
 
 
 class Follower:
-    """The compiled loop made ready for a motion: native code, and the doubles it works on."""
+    """The compiled loop prepared for a motion: native code, and its workspace."""
 
     def __init__(self, model: Kinetics, way: Way, dynamics: bool):
-        """`dynamics`: whether it works out generalized efforts too."""
+        """`dynamics`: whether to compute generalized efforts too."""
         self.way, self.model, self.known = way, model, way.known
         model, rows = self.model, self.model.equations.sizes["lam"] + len(self.known.measured)
         curved = model.nq != model.nv
@@ -328,8 +329,8 @@ class Follower:
              for source, value, row, turning in picks], dtype=np.int64).reshape(-1, 4)  # fmt: skip
 
     def _measured(self, measure: CutCoordinate | Place) -> tuple[str, int, int, list[Code], Code]:
-        """Where a measured coordinate comes from, its number there and that of its row; the native code of that, for
-        values and L at q, and for the bias at v."""
+        """The source of a measured coordinate, its index there and that of its row; the native code for values and L at
+        q, and for the bias at v."""
         model = self.model
         if isinstance(measure, CutCoordinate):
             source, value, row = "joints that were cut", measure.q, measure.v
@@ -342,7 +343,7 @@ class Follower:
         return source, value, row, [(k, ["q"], out) for k, out in names], (bias, ["q", "v"], [f"{source}, bias"])
 
     def _lay_out(self, shapes: dict, codes: list) -> None:
-        """All parts in one array, each at the beginning of a line of the cache, and the table of native code."""
+        """Places all parts in one array, each at the beginning of a cache line, with the table of native code."""
         sizes = [int(np.prod(shape)) for shape in shapes.values()]
         starts = np.cumsum([0, *(-(-size // LINE) * LINE for size in sizes)])
         self._m = m = np.zeros(starts[-1] + LINE)
@@ -363,10 +364,10 @@ class Follower:
                             for names in (inputs + p, outputs))  # fmt: skip
             gives = self._results if number == DYNAMICS else gives
             self._codes[number] = kernel.address, takes.ctypes.data, gives.ctypes.data, work.ctypes.data
-            self._held += [kernel, takes, gives]  # addresses are good while they live
+            self._held += [kernel, takes, gives]  # addresses are valid while they live
 
     def rows(self, t: np.ndarray, q: np.ndarray) -> Followed:
-        """At all times t, from the closed q at the first of them."""
+        """Rows at all times t, from the closed q at the first of them."""
         way, model, known, n = self.way, self.model, self.known, len(t)
         dynamics = self._codes[DYNAMICS, 0] != 0
         freedoms = len(model.choice.independent) if dynamics else 0

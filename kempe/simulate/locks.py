@@ -1,4 +1,4 @@
-"""Locks: limits of joints that hold as long as something presses against them, and let go where it would pull."""
+"""Locks: joint limits that hold while something presses against them, and release where they would have to pull."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,13 +10,12 @@ from kempe.mechanics.layout import Limit
 from kempe.topology.paths import lock_paths
 
 SLIGHT = 1e-8  # of the largest acceleration
-NEAR = 1e-10  # rad or sizes of the mechanism, and per second: what is at a limit, or at rest there
+NEAR = 1e-10  # rad or sizes of the mechanism, and per second: at a limit, or at rest there
 
 
 @dataclass(frozen=True)
 class Lock:
-    """One limit of a freedom; sign: 1 for an upper one, -1 for a lower one; size: what makes it a number without
-    unit."""
+    """One limit of a freedom; sign: 1 for an upper one, -1 for a lower one; size: its unit."""
 
     limit: Limit
     value: float
@@ -25,17 +24,17 @@ class Lock:
 
     @property
     def near(self) -> float:
-        """What is at the limit, or at rest there: rad or m, and per second."""
+        """Tolerance for being at the limit, or at rest there: rad or m, and per second."""
         return NEAR * self.size
 
     @property
     def name(self) -> str:
-        """As structures have it."""
+        """Its name in structures."""
         return f"{self.limit.name} at its {'upper' if self.sign > 0 else 'lower'} limit"
 
 
 def locks_of(model: Kinetics) -> tuple[Lock, ...]:
-    """All limits that can be met."""
+    """All limits that can be reached."""
     sizes = model.equations.steps
     both = ((x, value, sign) for x in model.limits for value, sign in ((x.low, -1.0), (x.high, 1.0)))
     every = (Lock(x, value, sign, float(sizes[x.v])) for x, value, sign in both)
@@ -56,9 +55,8 @@ def masks(masked: Kinetics, on: frozenset[str], locks: tuple[Lock, ...]) -> tupl
 def pressed(
     locks: tuple[Lock, ...], on: frozenset[str], q: np.ndarray, v: np.ndarray, a: np.ndarray, sizes: np.ndarray
 ) -> list[str]:
-    """Limits that are not locked, but that something moves, or presses, against, or that are exceeded; sizes: what
-    makes velocities numbers without unit."""
-    found, slight = [], SLIGHT * np.abs(a / sizes).max(initial=0.0)  # what is left where a lock has just let go
+    """Unlocked limits that something moves or presses against, or that are exceeded; sizes: the units of velocities."""
+    found, slight = [], SLIGHT * np.abs(a / sizes).max(initial=0.0)  # remains where a lock has just released
     for lock in locks:
         beyond, rate, push = (lock.sign * x for x in (q[lock.limit.q] - lock.value, v[lock.limit.v], a[lock.limit.v]))
         near = lock.near

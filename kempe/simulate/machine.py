@@ -1,4 +1,4 @@
-"""Machine: the memory of one run and the calls that move it on; between calls it stands still and can be changed."""
+"""Machine: the memory of one run and the calls that advance it; between calls it can be changed."""
 
 from collections.abc import Callable, Generator
 from ctypes import CFUNCTYPE, c_ssize_t, c_void_p, cast
@@ -19,13 +19,13 @@ from kempe.simulate.progress import notice
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import System
 
-_CALLBACK = CFUNCTYPE(None, c_ssize_t)  # of what compiled code gives (inputs, outputs, work) the first
-ROOM = 1000  # rows of a run that has one of every step, before they are handed on
+_CALLBACK = CFUNCTYPE(None, c_ssize_t)  # called from compiled code; takes the first of (inputs, outputs, work)
+ROOM = 1000  # rows of a run with one per step, before they are handed on
 SINGULAR_BELOW = 1e-10  # health at which a run counts as singular
 
 
 def _usual(model: Kinetics) -> np.ndarray:
-    """What is usual of q and v, in seconds: a radian, or the mechanism's length. Absolute errors are by that."""
+    """Typical sizes of q and v, in seconds: a radian, or the mechanism's length. Absolute errors refer to them."""
     q: list[float] = []
     for t in model.topology.tree:
         own = [model.equations.scale.of(unit) for unit in t.joint.type.units]
@@ -34,16 +34,16 @@ def _usual(model: Kinetics) -> np.ndarray:
 
 
 def _constants(model: Kinetics) -> tuple[int, tuple[int, ...]]:
-    """How many equations the loops have for the dense way, which masked models never take, and where quaternions begin
-    in q."""
+    """The number of closure equations for the dense way, which masked models never take, and the positions of
+    quaternions in q."""
     kinds = ((joint.q.start, joint.joint.type) for joint in model.topology.tree)
     quaternions = tuple(start for start, kind in kinds if len(kind.q_names) != len(kind.v_names))
     return 0 if model.topology.is_masked else model.equations.sizes["lam"], quaternions
 
 
 class Machine:
-    """One run. Between calls of `advance` its parts may be read and written: q, v, z (all in y), the values from
-    outside, parameters p; after writing, say `changed`."""
+    """One run. Between calls of `advance` its parts may be read and written: q, v, z (all in y), the external values,
+    parameters p; after writing, call `changed`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Machine:
         self.model, self.drive = model, drive
         nq, nv, n, width, events = model.nq, model.nv, len(state), len(drive.held), len(directions)
         self._failure: BaseException | None = None
-        self._arrays: list[np.ndarray | None] = [None] * 4  # those that the table describes
+        self._arrays: list[np.ndarray | None] = [None] * 4  # those in the table
         self._callback = None
         if drive.function is not None:
             calls = self._calls()
@@ -96,7 +96,7 @@ class Machine:
         self._rows, self._taken = np.empty((len(self._times), n + width)), 0
 
     def _look(self, variation: Kernel | None) -> None:
-        """Takes names for parts of the memory; `variation` is for a method with implicit steps, None for others."""
+        """Names parts of the memory; `variation` is for a method with implicit steps, None for others."""
         m, w, s = self.m, self.w, self._sizes
         n, nv, cells = s.nq + s.nv + s.nz, s.nq + s.nv, int(w[CELLS])
         self.y = m[w[Y] : w[Y] + n]
@@ -111,14 +111,14 @@ class Machine:
         w[VARIATION] = 0 if variation is None else variation.address
 
     def change(self, method: Method, variation: Kernel | None) -> None:
-        """Goes on by another method from where the run is; parts have to be looked up anew."""
+        """Continues by another method from the present state; parts must be looked up anew."""
         self._sizes = replace(self._sizes, method=method.name)
         self.m, self.w = layout(self._sizes).taken_over(self.m, self.w)
         self._look(variation)
         self.use(self.system, self.scales)
 
     def jacobian(self) -> np.ndarray:
-        """The derivative of slopes by the state, now; of a method with implicit steps."""
+        """The present derivative of slopes by the state; for a method with implicit steps."""
         m, w, n = self.m, self.w, len(self.y)
         self.prepare()
         m[TRIED] = 0.0
@@ -134,7 +134,7 @@ class Machine:
         w = self.w
         kernels = system.main, self._guard, system.project, system.rates, system.closure
         every = *kernels, self._variation
-        self.system, self._kernels = system, [k for k in every if k is not None]  # addresses are good while they live
+        self.system, self._kernels = system, [k for k in every if k is not None]  # addresses are valid while they live
         for place, kernel in zip((SYSTEM, GUARD, PROJECT, RATES, CLOSURE), kernels, strict=True):
             w[place] = 0 if kernel is None else kernel.address
         self._work = np.zeros(max(kernel.workspace for kernel in self._kernels) + LINE)
@@ -152,29 +152,29 @@ class Machine:
 
     @property
     def scales(self) -> np.ndarray:
-        """c, as it is."""
+        """The present c."""
         return self._c.copy()
 
     @property
     def efforts(self) -> np.ndarray:
-        """u and the efforts of stops, as they were worked out last."""
+        """u and the efforts of stops, as last computed."""
         start = self.w[APPLIED] + 2
         return self.m[start : start + self.model.nu + len(self.model.limited)]
 
     @property
     def next(self) -> tuple[np.ndarray, np.ndarray]:
-        """q and v to which a step led that was not taken."""
+        """q and v at the end of a rejected step."""
         start, nq, nv = self.w[NEW], self.model.nq, self.model.nv
         return self.m[start : start + nq].copy(), self.m[start + nq : start + nq + nv].copy()
 
     def prepare(self) -> None:
-        """Has the integrators compiled, or fetched, where they are not yet: a call that moves nothing."""
+        """Compiles or loads the integrators if necessary: a call that moves nothing."""
         if not advance.is_kept:
             notice("the integrators are being compiled, once on a machine; that takes half a minute")
         self._advance(-np.inf, 0)
 
     def begin(self, t: float, h: float, tolerance: float, longest: float, cross: bool) -> None:
-        """Sets the clock; a step size of 0 is for the method to choose."""
+        """Sets the clock; with step size 0 the method chooses."""
         m, w = self.m, self.w
         m[T], m[H], m[LONGEST], m[FLOOR] = t, h, longest, SINGULAR_BELOW
         m[RELATIVE] = m[ABSOLUTE] = tolerance
@@ -186,11 +186,11 @@ class Machine:
         w[FRESH] = SLOPE_AND_SIDES
 
     def changed(self) -> None:
-        """Says that something was written to between calls."""
+        """To be called after writing between calls."""
         self.w[FRESH] = max(self.w[FRESH], SLOPE)
 
     def record(self) -> None:
-        """Rows of output that are due now, and none of which a step has yet gone past."""
+        """Rows of output due now, before any later step."""
         if self.w[EVERY]:
             return
         row, stop = int(self.w[ROW]), int(np.searchsorted(self._times, self.t, side="right"))
@@ -199,24 +199,24 @@ class Machine:
             self.w[ROW] = stop
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and rows of output that were filled since the last time."""
+        """Times and rows of output filled since the last call."""
         part = slice(self._taken, int(self.w[ROW]))
         found = self._times[part], self._rows[part]
-        if self.w[EVERY]:  # their room is used again
+        if self.w[EVERY]:  # their memory is reused
             self.w[ROW] = 0
             return found[0].copy(), found[1].copy()
         self._taken = part.stop
         return found
 
     def expressions(self) -> np.ndarray:
-        """Of all events, now."""
+        """The present values of all events."""
         if self._guard is None:
             return np.zeros(0)
         return self._guard(self.t, self.q, self.v, self.z, self.outside, self.p)
 
     def sides_after(self, before: np.ndarray, fired: int) -> None:
-        """Takes the sides of events anew whose expressions an action has changed; others may still be about to pass
-        zero, or have just done so, and stay as they are. The one that fired is on the side its rate leads to."""
+        """Redetermines the sides of events whose expressions an action has changed; others may be close to zero, before
+        or after, and are kept. The one that fired is on the side its rate leads to."""
         after = self.expressions()
         moved = (after != before) & (after != 0)
         self._side[moved] = np.sign(after[moved]).astype(np.int64)
@@ -224,14 +224,14 @@ class Machine:
             self._side[fired] = self.heading(fired) or self._side[fired]
 
     def side(self, event: int) -> int:
-        """The side of an event's zero that the run is on."""
+        """The present side of an event's zero."""
         return int(self._side[event])
 
     def heading(self, event: int) -> int:
-        """The side of an event's zero that the run is about to be on."""
+        """The side of an event's zero that the run is about to enter."""
         assert self._guard is not None
         soon = 1e-6 * (self.m[H] or 1e-3)
-        if self.system.closure is not None:  # by the dense way: the slope at hand will do
+        if self.system.closure is not None:  # in the dense way the slope at hand is good enough
             qdot, vdot, zdot = np.split(self.slopes[0], np.cumsum([self.model.nq, self.model.nv]))
         else:
             qdot, vdot, zdot, *_ = self.system.main(self.t, self.q, self.v, self.z, self.outside, self.p, self._c)
@@ -239,7 +239,7 @@ class Machine:
         return int(np.sign(self._guard(self.t + soon, *later, self.outside, self.p)[event]))
 
     def advance(self, until: float, budget: int) -> int:
-        """Goes on; one of the ways to end that `memory` has."""
+        """Advances; returns one of the endings in `memory`."""
         how = self._advance(until, budget)
         if self._failure is not None:
             raise self._failure
@@ -252,9 +252,9 @@ class Machine:
         return advance.call(self._table.ctypes.data, until, budget)
 
     def _calls(self) -> Generator[None, int, None]:
-        """What compiled code calls where the torque is Python: each call goes on to the next `yield`. An exception is
-        kept until the compiled code has returned, also one that a signal raises (Ctrl-C) as Python takes over, which
-        is before the first line of a function and so nothing that it could catch."""
+        """The callback from compiled code if the torque is Python: each call runs to the next `yield`. Exceptions are
+        kept until the compiled code has returned, also those of a signal (Ctrl-C) raised as Python takes over, which is
+        before the first line of a function, where it could not catch them."""
         function: Callable = self.drive.function  # type: ignore[assignment]
         nq = self.model.nq
         try:

@@ -1,9 +1,9 @@
-"""Many: mechanisms of one model that move on by fixed steps side by side, each by the program that its state asks for.
+"""Many: mechanisms of one model in fixed steps side by side, each by the program that its state requires.
 
-Which coordinates take a step is for the rule of the `atlas` to say, at the state where the step begins: so each
-mechanism moves as it would alone, whatever the others do, however steps are told apart into rows and calls. All begin
-with those of the first choice, by native code that leaves each where it needs others; these are sought then, and the
-few steps that none are fit for are taken by the dense way.
+The rule of the `atlas` determines the coordinates for a step at the state where it begins: so each mechanism moves as
+it would alone, whatever the others do, however steps are divided into rows and calls. All begin with the first choice,
+in native code that stops each mechanism where it needs other coordinates; these are found then, and the few steps
+without fit coordinates take the dense way.
 """
 
 from dataclasses import dataclass
@@ -21,21 +21,20 @@ from kempe.simulate.scales import scales
 from kempe.simulate.stepping import Step, fits_program, step, stride
 from kempe.simulate.system import Setting
 
-CLOSED = 1e-8  # residual of loops, beside the mechanism's size, up to which steps go on from a state
+CLOSED = 1e-8  # residual of loops, over the mechanism's size, up to which steps start from a state
 UNKNOWN = -1
 OPENED = 1e-6  # residual of loops, likewise, at which a mechanism counts as lost
-ANEW, DENSE, LOST = -1, -2, -3  # in the place of a choice's number: to be told by the rule; the dense way; no numbers
+ANEW, DENSE, LOST = -1, -2, -3  # instead of a choice's number: ask the rule; the dense way; NaN
 
 
 @dataclass(eq=False)
 class Moving:
-    """n mechanisms on their way: t (n,), q, v, z (n, ..), parameters p (np) or (n, np).
+    """n mechanisms in motion: t (n,), q, v, z (n, ..), parameters p (np) or (n, np).
 
-    number: of the choice that each is in. As long as it moves by one, the generalized velocities
-    among v are its own, and the others, and closed loops, are worked out where they are asked for: loose, where they
-    are not yet. ruled: whether the rule was asked for it at this state. settled: whether its steps have to be closed
-    one by one. free: its freedom while it goes the dense way, UNKNOWN where nobody has looked. fit, gap: the least
-    fitness, and the largest residual of loops, so far.
+    number: the choice of each. While it keeps one, only its generalized velocities in v are current, and the others,
+    and closed loops, are computed on demand: loose, if they are not yet. ruled: whether the rule was asked for it at
+    this state. settled: whether its steps have to be closed one by one. free: its freedom in the dense way, UNKNOWN if
+    not determined. fit, gap: the least fitness, and the largest residual of loops, so far.
     """
 
     t: np.ndarray
@@ -51,12 +50,12 @@ class Moving:
         self.free, self.fit, self.gap = np.full(n, UNKNOWN), np.ones(n), np.zeros(n)
 
     def parameters(self, some: np.ndarray) -> np.ndarray:
-        """Of some of them."""
+        """Parameters of some mechanisms."""
         return _own((self.p,), some)[0]
 
 
 class Many:
-    """What moves mechanisms on.
+    """Advances mechanisms.
 
     closed: how far loops may be open at the end of a step, relative to the mechanism's size, before steps are closed
     one by one.
@@ -68,7 +67,7 @@ class Many:
         self.use(model)
 
     def use(self, model: Kinetics) -> None:
-        """Goes on with a model of the same coordinates."""
+        """Continues with a model of the same coordinates."""
         self.model, self._loops = model, model.topology.constrained
         self._choices: list[Choice | None] = [model.choice if self._loops else None]
         least = model.prepared.atlas.enough if self._loops else 0.0
@@ -80,14 +79,14 @@ class Many:
 
     @property
     def choices(self) -> int:
-        """How many choices of generalized coordinates have been in use."""
+        """How many choices of generalized coordinates have been used."""
         return len(self._choices)
 
     # ---- one call --------------------------------------------------------------------------------------
 
     def stride(self, t, q, v, z, w, p, steps: int, number: int | np.ndarray = 0) -> tuple:
-        """q, v, z on the loops and fit after some steps, of one mechanism or many (without and with an axis of their
-        own); and the number of the choice each is in then, as it was given before, an int where all are alike."""
+        """q, v, z on the loops and the fitness after some steps, of one mechanism or many (without and with an axis of
+        their own); and the number of the choice each then has, in the form given, an int if all are equal."""
         if isinstance(number, int) and number >= 0:
             *found, left = self._strided(number, t, q, v, z, w, p, steps)
             if not self._loops or not left.any():
@@ -113,7 +112,7 @@ class Many:
         return *found, one_number(numbers)
 
     def _strided(self, number: int, t, q, v, z, w, p, steps: int) -> tuple[np.ndarray, ...]:
-        """q, v, z, fit, and how many steps are left that this choice may not take."""
+        """q, v, z, fitness, and the number of remaining steps that this choice may not take."""
         if (number, steps) not in self._known:
             by = stride(self.model, self._setting, self._choices[number], self._method, self._h, steps)
             self._known[number, steps] = by
@@ -126,8 +125,8 @@ class Many:
         return q[:, 0], v[:, 0], z[:, 0], moving.fit, moving.number
 
     def scales(self, p: np.ndarray, number: int | None) -> np.ndarray:
-        """c of a choice, or of the dense way; a row for each of many parameters where stops are as stiff as inertias
-        make them. Of the last parameters it is remembered."""
+        """c of a choice, or of the dense way; a row for each of many parameters if inertias determine the stiffness of
+        stops. Remembered for the last parameters."""
         if self._scaled[0] is not p:
             self._scaled = p, {}
         known = self._scaled[1]
@@ -145,11 +144,11 @@ class Many:
     # ---- along rows ------------------------------------------------------------------------------------
 
     def advance(self, moving: Moving, w: np.ndarray, rows: int, every: int) -> tuple[np.ndarray, ...]:
-        """q, v, z on the loops at `rows` rows, `every` steps apart, under values w from outside: (..), (n, ..), or
-        (n, rows * every, ..) for every step, where the first axis may have length 1. The mechanisms move on."""
+        """q, v, z on the loops at `rows` rows, `every` steps apart. External values w: (..), (n, ..), or for every step
+        (n, rows * every, ..), where the first axis may have length 1. Moves the mechanisms."""
         n = len(moving.t)
         found = tuple(np.empty((n, rows, *x.shape[1:])) for x in (moving.q, moving.v, moving.z))
-        left = np.full(n, rows * every)  # steps, of each
+        left = np.full(n, rows * every)  # steps of each
         for some in self._alike(moving, np.flatnonzero(moving.number >= 0)):
             self._iterated(moving, some, left, w, rows, every, found)
         while len(waiting := np.flatnonzero(left > 0)):
@@ -167,14 +166,14 @@ class Many:
         return found
 
     def _alike(self, moving: Moving, some: np.ndarray) -> list[np.ndarray]:
-        """Those that one program takes, together."""
+        """Groups that share one program."""
         key = 2 * moving.number[some] + moving.settled[some]
         return [some[key == each] for each in np.unique(key)]
 
     def _iterated(self, moving: Moving, some: np.ndarray, left: np.ndarray, w, rows: int, every: int, found,
                   one: bool = False) -> None:  # fmt: skip
-        """Some mechanisms by their choice: to all rows, which they have ahead, or each to its next one; those that need
-        other coordinates on the way are left where that is, with loops closed."""
+        """Advances some mechanisms by their choice: to all rows if they are in step, or each to its next one; those
+        that need other coordinates on the way stop there, with loops closed."""
         number, settled, whole = int(moving.number[some[0]]), bool(moving.settled[some[0]]), rows * every
         by, done = self._step(number, settled), whole - left[some]
         budget = (left[some] - 1) % every + 1 if one else left[some]
@@ -208,7 +207,7 @@ class Many:
             closed = self._finished(by, q[halted][:, None], y[halted][:, None], moving.parameters(some[halted]))
             moving.q[some[halted]], moving.v[some[halted]] = (x[:, 0] for x in closed)
             moving.loose[some[halted]] = False
-        # A step that the rule gives to coordinates which lose their fitness in it is for the dense way.
+        # A step with coordinates chosen by the rule that lose fitness within it takes the dense way.
         stuck = (rest == budget) & ~wide & moving.ruled[some]
         moving.number[some[rest > 0]] = np.where(stuck[rest > 0], DENSE, ANEW)
         moving.ruled[some] = False
@@ -223,7 +222,7 @@ class Many:
         return closed.reshape(n, rows, -1), v.reshape(n, rows, -1)
 
     def ended(self, moving: Moving) -> None:
-        """Takes how far the last steps have left loops open into account, which the next ones would have told."""
+        """Accounts for the loop gaps after the last steps, which further steps would have reported."""
         for some in self._alike(moving, np.flatnonzero(moving.number >= 0)):
             by = self._step(int(moving.number[some[0]]), bool(moving.settled[some[0]]))
             if by.finish is not None:
@@ -231,7 +230,7 @@ class Many:
                 moving.gap[some] = np.maximum(moving.gap[some], opened)
 
     def _rows(self, moving: Moving, some: np.ndarray, left: np.ndarray, rows: int, every: int, found) -> None:
-        """Writes down the states of some mechanisms that have come to a row."""
+        """Records the states of some mechanisms that have come to a row."""
         for alike in self._alike(moving, some):
             q, v, z = (x[alike] for x in (moving.q, moving.v, moving.z))
             number = int(moving.number[alike[0]])
@@ -244,14 +243,14 @@ class Many:
                 target[alike, row] = source
 
     def _densely(self, moving: Moving, some: np.ndarray, left: np.ndarray, w, whole: int) -> None:
-        """One step of some mechanisms by the dense way, those of a freedom together."""
+        """One step of some mechanisms by the dense way, grouped by freedom."""
         for lane in some[moving.free[some] == UNKNOWN].tolist():
             moving.free[lane] = self._freedom(moving, lane)
         for free in np.unique(moving.free[some]).tolist():
             self._densely_alike(moving, some[moving.free[some] == free], left, w, whole, free)
 
     def _freedom(self, moving: Moving, lane: int) -> int:
-        """Of the branch that a mechanism is on; a run tells it likewise (`choices.Choices.first`)."""
+        """The freedom of a mechanism's branch, found as in a run (`choices.Choices.first`)."""
         p = (moving.p if moving.p.ndim == 1 else moving.p[lane]) if self.model.p_names else None
         if self.model.prepared.atlas.chooser.best(moving.q[lane], p)[1] >= NARROW:
             return self.model.dof
@@ -275,7 +274,7 @@ class Many:
         moving.q[some[~alive]] = moving.v[some[~alive]] = np.nan
 
     def _lost(self, moving: Moving, some: np.ndarray, left: np.ndarray, rows: int, every: int, found) -> None:
-        """Those whose numbers are none stay so for good."""
+        """Mechanisms with NaN are lost for good."""
         later = np.arange(rows) >= (rows - (left[some] - 1) // every - 1)[:, None]
         for target in found:
             target[some] = np.where(later[:, :, None], np.nan, target[some])
@@ -285,7 +284,7 @@ class Many:
     # ---- the rule --------------------------------------------------------------------------------------
 
     def _decide(self, moving: Moving, some: np.ndarray) -> None:
-        """The coordinates that take the next step of some mechanisms."""
+        """The coordinates for the next step of some mechanisms."""
         if not len(some):
             return
         moving.ruled[some] = True
@@ -312,7 +311,7 @@ class Many:
 
 
 def one_number(numbers: np.ndarray) -> int | np.ndarray:
-    """Numbers of choices, as one where they are all alike."""
+    """Numbers of choices, as one if they are all equal."""
     return int(numbers.flat[0]) if (numbers == numbers.flat[0]).all() else numbers
 
 
@@ -322,12 +321,12 @@ def _of(arrays, some: np.ndarray) -> list[np.ndarray]:
 
 
 def _own(arrays, some: np.ndarray) -> list[np.ndarray]:
-    """Some rows of each, but of those that are the same for all."""
+    """Some rows of each, except arrays that all share."""
     return [x if x.ndim == 1 else x[some] for x in arrays]
 
 
 def _of_steps(w: np.ndarray, some: np.ndarray, done: np.ndarray, length: int) -> np.ndarray:
-    """Values from outside of some mechanisms, for so many steps from those they have done on."""
+    """External values of some mechanisms, for so many steps after those they have done."""
     if w.ndim < 2:
         return w
     own = w if len(w) == 1 else w[some]

@@ -1,4 +1,4 @@
-"""Memo: what runs have compiled and measured for a model, found again as long as the model lives."""
+"""Memo: what runs have compiled and measured for a model, kept as long as the model lives."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Memo:
-    """Of one model. Nothing here decides anything: what is missing is made again, with the same bits."""
+    """The memo of one model. It decides nothing: missing parts are made again, bit for bit."""
 
     systems: "dict[tuple[Setting, Choice | None], System]" = field(default_factory=dict)
     variations: "dict[Setting, Kernel]" = field(default_factory=dict)
@@ -35,5 +35,5 @@ _MEMOS: WeakKeyDictionary[Kinetics, Memo] = WeakKeyDictionary()
 
 
 def memo(model: Kinetics) -> Memo:
-    """That of a model."""
+    """The memo of a model."""
     return _MEMOS.setdefault(model, Memo())

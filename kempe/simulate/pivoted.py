@@ -1,7 +1,7 @@
-"""The dense way for many states at once: coordinates by complete pivoting at each; rows of runs, and fixed steps.
+"""Pivoted: the dense way for many states at once, with complete pivoting at each; for rows of runs, and fixed steps.
 
-Steps are for the few that no compiled coordinates are fit for (see `analyze.atlas`): they take some hundred times as
-long. Pivots are sought where a step begins and kept within it; each step ends with loops closed.
+Steps are for the few cases without fit compiled coordinates (see `loops.atlas`): they take some hundred times as long.
+Pivots are chosen where a step begins and kept within it; each step ends with loops closed.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.scales import dense_scales
 from kempe.simulate.system import Setting, System, system
 
-NEWTON = 8  # steps that close loops, at most
+NEWTON = 8  # most Newton steps to close loops
 CLOSED = 1e-15  # residual at which they end
 
 
 class DenseWay:
-    """Slopes and closed states of a closed mechanism, by its system for the dense way; freedom: that of a branch that
-    has another one than the model."""
+    """Slopes and closed states of a closed mechanism, by its system for the dense way; freedom: of the branch, if it
+    differs from the model's."""
 
     def __init__(self, model: Kinetics, by: System, freedom: int | None = None):
         self._system = by
@@ -41,7 +41,7 @@ class DenseWay:
         return np.concatenate([qdot, vdot, zdot], axis=1), by
 
     def _eliminated(self, jacobian: np.ndarray, beside: np.ndarray, kept: Eliminated | None = None) -> Eliminated:
-        """Rows and columns by their scales."""
+        """The elimination with scaled rows and columns."""
         scaled = jacobian * self._rows[:, None] * self._columns
         full = np.concatenate([scaled, (beside * self._rows)[:, :, None]], axis=2)
         return eliminated(full, jacobian.shape[2], self._rank, None if kept is None else kept.pivots)
@@ -59,7 +59,7 @@ class DenseWay:
         return basis, bias
 
     def closed(self, q, v, p) -> tuple[np.ndarray, ...]:
-        """q and v with loops closed by those that depend on the others, what is left, and the least pivot."""
+        """q and v with loops closed by dependent coordinates, the remaining residual, and the least pivot."""
         q, (n, nv) = q.copy(), v.shape
         each = np.broadcast_to(p, (n, p.shape[-1]))
         kept = None
@@ -76,7 +76,7 @@ class DenseWay:
         by = self._eliminated(jacobian.reshape(n, -1, nv), phi)
         moving = np.take_along_axis(v, by.order[:, self._rank :], axis=1)
         v = times(self._basis(by)[0], moving[:, :, None])[:, :, 0]
-        if self._system.project is not None:  # quaternions of length one
+        if self._system.project is not None:  # normalizes quaternions
             q, v = self._system.project(q, v, p)[:2]
         return q, v, np.abs(phi).max(axis=1, initial=0.0), by.least
 
@@ -89,9 +89,9 @@ class Pivoted(DenseWay):
         self._method, self._h = method, h
 
     def step(self, t, q, v, z, w, p, c) -> tuple[np.ndarray, ...]:
-        """q, v, z (n, ..) after a step; how fit coordinates were, negative where they passed a singular pose; how far
+        """q, v, z (n, ..) after a step; the fitness of coordinates, negative if they passed a singular pose; how far
         loops are open."""
-        with np.errstate(all="ignore"):  # numbers that are none are those of their mechanism
+        with np.errstate(all="ignore"):  # NaN stays within its mechanism
             return self._step(t, q, v, z, w, p, c)
 
     def _step(self, t, q, v, z, w, p, c) -> tuple[np.ndarray, ...]:

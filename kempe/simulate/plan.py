@@ -1,4 +1,4 @@
-"""Plan: what was asked of a run, the structures it can be in, where a stretch begins, and what it has been through."""
+"""Plan: the options of a run, its possible structures, where a stretch begins, and its history."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ COSTS = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What was asked of a run: the same in all of its stretches. automatic: whether stiffness may change the method;
-    output: when rows are wanted, None for every step."""
+    """The options of a run: the same in all of its stretches. automatic: whether stiffness may change the method;
+    output: times of rows, None for every step."""
 
     drive: Drive
     setting: Setting
@@ -44,8 +44,8 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A structure that a run can be in: its model, what is on of all that has `names`, events of the run and of
-    switches, and what evaluates them. mask: parameters of a masked model that come after those of the run."""
+    """A possible structure of a run: its model, which of `names` are on, events of the run and of switches, and their
+    kernel. mask: parameters of a masked model after those of the run."""
 
     model: Kinetics
     on: frozenset[str]
@@ -57,7 +57,7 @@ class Structure:
 
 @dataclass(eq=False)
 class Point:
-    """Where a stretch begins: a state, values from outside, parameters."""
+    """Where a stretch begins: a state, external values, parameters."""
 
     t: float
     y: np.ndarray
@@ -67,7 +67,7 @@ class Point:
 
 @dataclass(eq=False)
 class Journal:
-    """What a run has been through so far: rows, events, when actions and controllers were called, what it cost."""
+    """The history of a run: rows, events, times of actions and controller calls, costs."""
 
     log: list[Logged] = field(default_factory=list)
     occurrences: list[Occurrence] = field(default_factory=list)

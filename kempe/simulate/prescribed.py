@@ -1,4 +1,4 @@
-"""Inverse dynamics of a motion: the efforts it takes, as a trajectory."""
+"""Prescribed: inverse dynamics of a motion: the efforts it takes, as a trajectory."""
 
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ def prescribed(model: "Model", motion: Motion, start: State | None, output, p, w
 
 
 def _followed(model: "Model", motion: Motion, start: State | None, t: np.ndarray, p, dynamics: bool) -> Followed:
-    """q, v and a at times t, and with `dynamics` what they take."""
+    """q, v and a at times t, and with `dynamics` the efforts."""
     if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Followed(*motion.on(model, start, t=t))
     way = Way(model, motion.names, motion.at, None if p is None else model.parameters(p))
@@ -48,7 +48,7 @@ def _followed(model: "Model", motion: Motion, start: State | None, t: np.ndarray
 
 
 def instants(motion: Motion, output, what: str) -> np.ndarray:
-    """The times of a motion's rows; refuses motions without end."""
+    """The times of a motion's rows; raises for motions without end."""
     if not isinstance(motion, Motion):
         raise StateError(f"{what} takes a motion such as kp.motions.cycloidal(...), not {type(motion).__name__}")
     if not np.isfinite(motion.duration):

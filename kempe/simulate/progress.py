@@ -1,4 +1,4 @@
-"""A progress bar for runs that last: simulated time, and when they will be done."""
+"""Progress: a progress bar for long runs: simulated time, and expected end."""
 
 import sys
 import time
@@ -7,18 +7,18 @@ PATIENCE = 1.0  # seconds before a bar appears
 
 
 def is_watched() -> bool:
-    """Whether someone looks."""
+    """Whether output goes to a terminal."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def notice(text: str) -> None:
-    """A line, where someone looks."""
+    """Prints a line if output goes to a terminal."""
     if is_watched():
         print(f"kempe: {text}", file=sys.stderr, flush=True)
 
 
 class Progress:
-    """Shows itself when a run has lasted a second; never where nobody looks, unless asked to."""
+    """Appears when a run has lasted a second; never without a terminal, unless requested."""
 
     def __init__(self, name: str, start: float, end: float, wanted: bool | None):
         self._name, self._start, self._end = name, start, end
@@ -31,7 +31,7 @@ class Progress:
         return self
 
     def show(self, t: float) -> None:
-        """The run has come to t."""
+        """The run has reached t."""
         if not self._wanted or time.perf_counter() - self._begun < PATIENCE:
             return
         if self._bar is None:

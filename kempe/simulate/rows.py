@@ -1,4 +1,4 @@
-"""Rows: what a run has logged, brought onto the manifold, with accelerations and efforts."""
+"""Rows: what a run has logged, projected onto the manifold, with accelerations and efforts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from kempe.loops.kinematics import settle
 from kempe.simulate.pivoted import DenseWay
 from kempe.simulate.system import System
 
-# Of the tolerance, for steps of size h at 1e-10: what is interpolated between them is of order h^7, steps of h^8.
+# Of the tolerance, for steps of size h at 1e-10: interpolation between them is of order h^7, steps of h^8.
 BETWEEN, ORDER, FINEST = 0.03, 8, 1e-13
-LENGTHY = 20000  # instructions: vector code of a longer program takes longer to compile than many rows one by one
-FEW = 8  # rows that are worked out one by one sooner than they are made ready for vector code
+LENGTHY = 20000  # instructions: vector code of a longer program takes longer to compile than many single rows
+FEW = 8  # rows that are faster one by one than in vector code
 
 
 def for_steps(tolerance: float) -> float:
-    """What steps may be off by, so that closed states between them keep the tolerance."""
+    """The tolerance of steps for which closed states between them keep the requested one."""
     return min(tolerance, max(BETWEEN * (tolerance / 1e-10) ** (1 / ORDER) * tolerance, FINEST))
 
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """Rows of output of one stretch, and the model and system that were in use, with these joints on: each row has q,
-    v, z and the values w."""
+    """Rows of output of one stretch, with the model and system in use and the joints on: each row has q, v, z and the
+    values w."""
 
     model: Kinetics
     on: frozenset[str]
@@ -42,7 +42,7 @@ class Logged:
 
 
 def joined_rows(log: list[Logged]) -> list[Logged]:
-    """Stretches with the same system together."""
+    """Merges stretches with the same system."""
     out = []
     for _, group in groupby(log, key=lambda part: (id(part.system), part.on)):
         parts = list(group)
@@ -56,7 +56,7 @@ def joined_rows(log: list[Logged]) -> list[Logged]:
 
 
 def of_rows(kernel: Kernel, *given: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What a kernel of several outputs gives for rows, some arguments shared by all of them."""
+    """The outputs of a kernel for rows; some arguments may be shared by all rows."""
     if kernel.program.length < LENGTHY and len(given[0]) > FEW:
         return kernel(*given)
     own = [x.ndim > len(port.shape) for x, port in zip(given, kernel.program.inputs, strict=True)]
@@ -89,7 +89,7 @@ def settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
 
 
 def _densely_settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
-    """The same of rows by the dense way; near singular poses, and on branches with more freedoms than others, one by
+    """The same for rows by the dense way; near singular poses, and on branches with more freedoms than others, one by
     one."""
     model, t, p, nq, way = part.model, part.t, part.p, part.model.nq, DenseWay(part.model, part.system)
     ends = [nq, nq + model.nv, nq + model.nv + len(part.system.z_names)]
@@ -99,7 +99,7 @@ def _densely_settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
     for row in np.flatnonzero(~found).tolist():
         q[row], v[row] = settle(model, first_q[row], first_v[row], p[row] if model.p_names else None)
     w = signals(t, q, v, w)
-    with np.errstate(all="ignore"):  # where there are none, `_carefully` says so
+    with np.errstate(all="ignore"):  # `_carefully` reports NaN
         slopes, _ = way.slope(t, q, v, z, w, p, part.scales)
     u, stops = part.system.main(t, q, v, z, w, p, part.scales)[3:5]
     a = slopes[:, nq : nq + model.nv].copy()
@@ -108,7 +108,7 @@ def _densely_settled(part: Logged, signals) -> tuple[np.ndarray, ...]:
 
 
 def _carefully(model: Kinetics, rows: np.ndarray, q, v, a, u, stops, p) -> None:
-    """Puts in accelerations of rows at which coordinates are not fit."""
+    """Fills in accelerations of rows at which coordinates are not fit."""
     for row in rows.tolist():
         tau = np.zeros(model.nv)
         tau[model.driven] += u[row]

@@ -1,4 +1,4 @@
-"""The run: integrates a model from a state, one structure after the other, and hands back what was computed."""
+"""Run: integrates a model from a state, one structure after the other, and returns the results."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ from kempe.simulate.system import Setting
 if TYPE_CHECKING:
     from kempe.model.model import Model
 
-AGAIN = 100  # switches at one time, after which a run is taken to go in circles
+AGAIN = 100  # switches at one time, after which a run counts as an endless loop
 
 
 def simulate(
@@ -101,8 +101,7 @@ def simulate(
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. `run` is the run up to there; it is worked out when it is asked for, so that a script ends
-    at once."""
+    """Ctrl-C during a run. `run` is the run so far; it is evaluated on request, so that a script ends at once."""
 
     def __init__(self, under_way: "_Run"):
         super().__init__()
@@ -110,12 +109,12 @@ class Interrupted(KeyboardInterrupt):
 
     @cached_property
     def run(self) -> Trajectory:
-        """The run up to there."""
+        """The run so far."""
         return self._under_way.trajectory()
 
 
 class _Run:
-    """A run under way: the stretch it is in, what it has been through, and how it ended."""
+    """A run in progress: its present stretch, its history, and how it ended."""
 
     def __init__(self, structures: Structures, begin: Point):
         self.structures, self.plan, self.model = structures, structures.plan, structures.model
@@ -127,7 +126,7 @@ class _Run:
         self.stretch = Stretch(structures.first(begin.p), self.plan, begin, self.journal)
 
     def go(self, bar: Progress) -> None:
-        """Until the end, or whatever comes first; Ctrl-C, and what a controller raises, are raised with the run so
+        """Runs to the end, or whatever comes first; Ctrl-C, and exceptions of a controller, are raised with the run so
         far."""
         try:
             self._go(bar)
@@ -175,7 +174,7 @@ class _Run:
         return due
 
     def _pressed(self) -> dict[str, bool]:
-        """Limits that a stretch begins at, and that have to lock at once."""
+        """Limits at which a stretch begins, and that have to lock at once."""
         machine, locks, on = self.stretch.machine, self.structures.locks, self.stretch.structure.on
         if not locks:
             return {}
@@ -184,7 +183,7 @@ class _Run:
         return dict.fromkeys(pressed(locks, on, machine.q, machine.v, a, self.model.equations.steps), True)
 
     def _switch(self, asked: Mapping[str, bool]) -> None:
-        """Goes on in another structure, from the state that it takes."""
+        """Continues in another structure, from the state it begins in."""
         old, t, nq = self.stretch, self.stretch.machine.t, self.model.nq
         old.asked, asked = {}, self._within_reach(asked)
         if not asked:
@@ -215,7 +214,7 @@ class _Run:
             self.outcome = ending(self.model, self.stretch.machine, REPEATED, self.plan.end, ", ".join(asked))
 
     def _within_reach(self, asked: Mapping[str, bool]) -> dict[str, bool]:
-        """Of joints that are to be switched, those that are not so already and that are near enough to be closed."""
+        """The joints to be switched that are not so already and are near enough to be closed."""
         machine, on = self.stretch.machine, self.stretch.structure.on
         reach: dict[str, float] = {}
         for switch in self.structures.switches:
@@ -235,7 +234,7 @@ class _Run:
         return found
 
     def trajectory(self) -> Trajectory:
-        """Everything that was computed, with accelerations and efforts, all on the manifold."""
+        """All results, with accelerations and efforts, all on the manifold."""
         model, journal, seconds = self.model, self.journal, time.perf_counter() - self.begun
         machine = self.stretch.machine
         if not self.stretch.closed:
@@ -244,7 +243,7 @@ class _Run:
             self.stretch.note()
         parts = [settled(part, self._signals) for part in joined_rows(journal.log)]
         t, q, v, a, u, z, stops, p = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        for rows in (t, q, v, a, u, z, stops):  # nobody else has them, and so nobody has to copy them
+        for rows in (t, q, v, a, u, z, stops):  # not shared, so no copies are needed
             rows.flags.writeable = False
         names, own = self.structures.names, p[:, : len(model.p)]
         return Trajectory(
@@ -262,13 +261,13 @@ class _Run:
         )
 
     def _statistics(self, seconds: float) -> Statistics:
-        """What it cost, and what was decided on the way."""
+        """The costs, and the decisions made on the way."""
         journal = self.journal
         method = ", ".join([self.plan.method.name, *journal.methods])
         return Statistics(method, **journal.costs, seconds=seconds, note="; ".join(journal.notes))
 
     def _signals(self, t, q, v, w) -> np.ndarray:
-        """w at every row, where it is not as it was held."""
+        """w at every row, if it is not as it was held."""
         drive = self.plan.drive
         if drive.table is not None:
             return drive.table(t)
@@ -280,7 +279,7 @@ class _Run:
 
 
 def _told(outcome: Outcome, t: np.ndarray, a: np.ndarray) -> Outcome:
-    """The outcome, with word of rows at which accelerations could not be worked out."""
+    """The outcome, with a note on rows at which accelerations could not be computed."""
     missing = np.flatnonzero(np.isnan(a).any(axis=1))
     if not len(missing):
         return outcome
@@ -291,7 +290,7 @@ def _told(outcome: Outcome, t: np.ndarray, a: np.ndarray) -> Outcome:
 
 
 def _asked(model: "Model", drive: Drive, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """What the function gives for a row; nothing, where it fails."""
+    """The function's result for a row; NaN if it fails."""
     try:
         return efforts(model, drive.function(t, q, v))  # type: ignore[misc]
     except Exception:

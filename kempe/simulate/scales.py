@@ -1,4 +1,4 @@
-"""Scales: the sizes that pivots are measured by, fixed before a run, since the entries may all vanish together."""
+"""Scales: reference sizes of pivots, fixed before a run, since all entries may vanish together."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from kempe.loops.kinematics import settle
 from kempe.simulate.memo import memo
 
 SAMPLES = 16  # states at which the scale of the pivots is measured
-SOLVABLE = 1e-6  # least size of velocities by which others are told, beside the largest
-REGULAR = 1e-6  # least singular value of the loops' rows, beside the largest, of states at which inertias are measured
+SOLVABLE = 1e-6  # least relative size of velocities that determine the others
+REGULAR = 1e-6  # least relative singular value of the closure rows at states where inertias are measured
 
 
 def scales(
@@ -27,10 +27,10 @@ def scales(
     q: np.ndarray | None = None,
     pivots: np.ndarray | None = None,
 ) -> np.ndarray:
-    """c: what makes each pivot a number of order one, then the inertia of each freedom with limits against a stop.
+    """c: factors that make each pivot of order one, then the inertia of each freedom with limits against a stop.
 
-    For loops, the signs are those that their pivots have at q (given, where they are known already): a pivot that
-    changes its sign has passed zero.
+    For loops, the signs are those of their pivots at q (given, if they are known already): a pivot that changes sign
+    has passed zero.
     """
     if not model.topology.constrained:
         return _tree_scales(model, p)
@@ -38,7 +38,7 @@ def scales(
     own = known.get(choice)
     if own is None:
         own = 1.0 / _pivots(model, choice, q)
-        if _reduced_inertias(model):  # else it is that of q
+        if _reduced_inertias(model):  # otherwise that of q
             known[choice] = own
     rows = np.ones(model.nv - model.dof)
     if choice is not None and (fixed := model.chosen.used.pivot_scales):
@@ -52,13 +52,13 @@ def scales(
 
 
 def dense_scales(model: Kinetics) -> np.ndarray:
-    """Of rows and columns of the loops' equations, for the dense way."""
+    """Scales of closure rows and columns, for the dense way."""
     found = model.prepared.atlas.chooser.scales
     return np.concatenate([1.0 / found.rows, found.columns])
 
 
 def weakest(model: Kinetics, q: np.ndarray, p: np.ndarray) -> str:
-    """The freedom whose pivot is the least beside its scale."""
+    """The freedom with the least scaled pivot."""
     if model.topology.constrained:
         w, _ = allowed(model, q)
         _, directions = eigh(times(w.T, times(model.mass_matrix(q, p=p if model.p_names else None), w)))
@@ -107,7 +107,7 @@ def _reduced_inertias(model: Kinetics) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _inertias_with(model: Kinetics, p: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The same with other parameters, at the closed states beside these; none where they cannot be closed there."""
+    """The same with other parameters, at the closed states nearest to these; none if they cannot be closed there."""
     found, still = [], np.zeros(model.nv)
     for q in model.prepared.atlas.chooser.scales.samples:
         if np.abs(model.residual(q, p=p)).max(initial=0.0) > CLOSED:
@@ -123,7 +123,7 @@ def _reduced_inertia(model: Kinetics, q: np.ndarray, p: np.ndarray | None) -> tu
     """Whether a state is regular, W and W^T M W there."""
     columns, rank = model.prepared.atlas.chooser.scales.columns, model.nv - model.dof
     jacobian = model.loop_rows(q, p=p) * columns
-    found = factors(jacobian[jacobian.any(axis=1)].T, rank)  # rows that vanish would only take time
+    found = factors(jacobian[jacobian.any(axis=1)].T, rank)  # vanishing rows would only take time
     sizes, w = found.sizes, columns[:, None] * found.turned_back(np.eye(model.nv)[:, rank:])
     inertia = times(w.T, times(model.mass_matrix(q, p=p), w))
     regular = not rank or (rank <= len(sizes) and sizes[rank - 1] > REGULAR * sizes[0])
@@ -131,7 +131,7 @@ def _reduced_inertia(model: Kinetics, q: np.ndarray, p: np.ndarray | None) -> tu
 
 
 def _pivots(model: Kinetics, choice: Choice | None, q: np.ndarray | None) -> np.ndarray:
-    """The usual sizes of what the equations of motion divide by, beside the loops' own."""
+    """Typical sizes of the divisors of the equations of motion, next to the loops' own."""
     used = model.chosen.used
     rows, inertias = used.pivot_counts(model.nv, model.dof)
     if choice is None:
@@ -139,14 +139,14 @@ def _pivots(model: Kinetics, choice: Choice | None, q: np.ndarray | None) -> np.
     if used.recursive:  # its pivots are those of the tree alone
         return _largest(_recursive(model).pivots(model.prepared.atlas.chooser.scales.samples))
     if inertias == model.nv:
-        # One by one: so few states are not worth compiling vector code for.
+        # One by one: so few states are not worth compiling vector code.
         return _largest(np.array([model.pivots(q)[rows:] for q in model.prepared.atlas.chooser.scales.samples]))
     return _typical(model, choice, q)
 
 
 def _typical(model: Kinetics, choice: Choice, q: np.ndarray | None) -> np.ndarray:
-    """The usual size of the pivots of A: the inertia along each generalized velocity, the others free or held; that at
-    q, where all sampled states are singular."""
+    """The typical size of the pivots of A: the inertia along each generalized velocity, the others free or held; that
+    at q if all sampled states are singular."""
     sizes, found, own_p = [], _reduced_inertias(model), model.p if model.p_names else None
     for w, inertia in found or ([] if q is None else [_reduced_inertia(model, q, own_p)[1:]]):
         own = w[list(choice.independent)]
@@ -158,8 +158,8 @@ def _typical(model: Kinetics, choice: Choice, q: np.ndarray | None) -> np.ndarra
 
 
 def _stop_inertias(model: Kinetics, p: np.ndarray | None) -> np.ndarray:
-    """The inertia that a freedom with limits has in the median over sampled states, everything else free: near a dead
-    centre it has any."""
+    """The median inertia over sampled states of a freedom with limits, everything else free: near a dead centre it is
+    unbounded."""
     nothing = np.zeros(len(model.limited))
     if not len(nothing):
         return nothing

@@ -22,11 +22,11 @@ from kempe.simulate.system import Setting, system
 
 @checked(StateError, "step")
 class Stepper:
-    """A mechanism, or `batch` of them, that moves on by dt with every `step`; the efforts are held in between.
+    """A mechanism, or `batch` of them, that advances by dt with every `step`; efforts are constant within a step.
 
     t, q, v, z: time, coordinates, velocities and states of a law, each with a leading axis if there are many. They may
-    be written to. fit: the least fitness of generalized coordinates in the last step, negative where it passed a
-    singular pose.
+    be written to. fit: the least fitness of generalized coordinates in the last step, negative if it passed a singular
+    pose.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Stepper:
         self.batch = len(q) if q.ndim == 2 else None
         self._p = parameters(model, p, self.batch, "stepper")
         self._many = Many(model, self._setting, known, dt / substeps)
-        self._number: int | np.ndarray = 0  # of the choice of coordinates that each is in
+        self._number: int | np.ndarray = 0  # the choice of coordinates of each
         self._model_first = model
         q, v = self._on_manifold(q, v)
         self._first = q.copy(), v.copy()
@@ -66,7 +66,7 @@ class Stepper:
         self.t, self.fit = np.zeros(q.shape[:-1]), np.ones(q.shape[:-1])
 
     def step(self, tau=None) -> State:
-        """Moves on by dt under efforts tau (nu entries, or one row for each of the batch, or a dict by joint name)."""
+        """Advances by dt under efforts tau (nu entries, or one row for each of the batch, or a dict by joint name)."""
         given = self._efforts(tau)
         self.q, self.v, self.z, self.fit, self._number = self._many.stride(
             self.t, self.q, self.v, self.z, given, self._p, self._substeps, self._number
@@ -76,8 +76,8 @@ class Stepper:
 
     @property
     def p(self) -> np.ndarray:
-        """Parameters kept as inputs, of all (np) or of each of the batch (n, np), read-only. Give new ones as numbers,
-        or as a dict by path; where they open loops, these are closed again from where they are."""
+        """Parameters kept as inputs, of all (np) or of each of the batch (n, np), read-only. Assign new ones as
+        numbers, or as a dict by path; if they open loops, these are closed again from the present state."""
         return self._p
 
     @p.setter
@@ -91,7 +91,7 @@ class Stepper:
                 raise
 
     def _closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same state, or the closed one beside it where new parameters have opened it."""
+        """The same state, or the nearest closed one if new parameters have opened it."""
         p = self._p if self.model.p_names else None
         try:
             check_closed(self.model, q, v, p)
@@ -101,7 +101,7 @@ class Stepper:
         return q, v
 
     def switch(self, joints: Mapping[str, bool]) -> State:
-        """Switches joints on (True) or off (False), of all in the batch; loops that are switched on are closed, and a
+        """Switches joints on (True) or off (False), for the whole batch; loops that are switched on are closed, and a
         plastic impulse makes velocities consistent."""
         old, new = self.model, self.model.switched(joints)
         if set(new.topology.on) - set(old.topology.on):
@@ -110,7 +110,7 @@ class Stepper:
         return self.state
 
     def _joined(self, model: Kinetics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States that a structure can begin in."""
+        """States in which a structure can begin."""
         q_, v_ = np.atleast_2d(q), np.atleast_2d(v)
         each, found = np.broadcast_to(self._p, (len(q_), len(model.p))), []
         for now, moving, own in zip(q_, v_, each, strict=True):
@@ -120,7 +120,7 @@ class Stepper:
         return np.array([x.q for x in found]).reshape(q.shape), np.array([x.v for x in found]).reshape(v.shape)
 
     def _use(self, model: Kinetics) -> None:
-        """Goes on with a model."""
+        """Continues with a model."""
         self.model = model
         self._many.use(model)
         self._number = 0
@@ -155,7 +155,7 @@ class Stepper:
 
     @property
     def state(self) -> State:
-        """Coordinates and velocities as they are."""
+        """The present coordinates and velocities."""
         return State(self.model, self.q.copy(), self.v.copy())
 
     @property
@@ -164,8 +164,8 @@ class Stepper:
         return np.isfinite(self.q).all(axis=-1) & np.isfinite(self.v).all(axis=-1) & (self.fit > 0)
 
     def reset(self, mask=None, state: State | None = None) -> State:
-        """Puts all, or those of the batch where `mask` is true, back to where they started, or into a state; all at
-        once go back to the structure they started in, some are brought into the one there is."""
+        """Resets all, or those of the batch where `mask` is true, to their start, or to a state. Resetting all also
+        restores the initial structure; some are brought into the present one."""
         mask = None if mask is None else doubles(mask, "reset: mask", StateError) != 0
         if state is None and (mask is None or np.all(mask)):
             self._use(self._model_first)
@@ -173,7 +173,7 @@ class Stepper:
         if state is None and self.model is not self._model_first:
             q, v = self._joined(self.model, q, v)
         if state is None and self.model.topology.constrained:
-            q, v = self._closed(q, v)  # parameters may be others than at the start
+            q, v = self._closed(q, v)  # parameters may have changed since the start
         if mask is None or self.batch is None:
             chosen = ... if mask is None or bool(np.all(mask)) else None
             if chosen is None:
@@ -194,7 +194,7 @@ class Stepper:
 
 
 def parameters(model: Kinetics, values, count: int | None, where: str) -> np.ndarray:
-    """Parameters of all mechanisms (np), or a row for each of so many, as an array that cannot be written to."""
+    """Parameters of all mechanisms (np), or a row for each, as a read-only array."""
     if values is not None and not isinstance(values, Mapping) and np.ndim(values) == 2:
         rows = reals(values, f"{where}: p").copy()
         if count is None or rows.shape != (count, len(model.p_names)):
@@ -210,7 +210,7 @@ def parameters(model: Kinetics, values, count: int | None, where: str) -> np.nda
 
 
 def fixed(method: str, where: str) -> Method:
-    """A method of fixed steps, by name."""
+    """A fixed-step method, by name."""
     if method not in METHODS or METHODS[method].adaptive:
         names = [name for name, known in METHODS.items() if not known.adaptive]
         raise StateError(f"{where}: it takes fixed steps, by {' or '.join(names)}, not {short(method)}")
@@ -218,7 +218,7 @@ def fixed(method: str, where: str) -> Method:
 
 
 def starts(model: Kinetics, state: Any, batch: int | None, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """q and v to begin with, of one mechanism or many; quaternions are of length one."""
+    """Initial q and v of one mechanism or many; quaternions are normalized."""
     if batch is not None and not (isinstance(batch, (int, np.integer)) and batch > 0):
         raise StateError(f"{where}: batch is {short(batch)}; give a number from 1 on")
     if state is None:

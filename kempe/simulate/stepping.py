@@ -1,20 +1,21 @@
-"""Fixed steps as programs, of closed mechanisms in generalized velocities, which keep loops closed at almost no cost.
+"""Stepping: fixed steps as programs, for closed mechanisms in generalized velocities, closing loops at almost no cost.
 
 Problem. A step of the whole state drifts off the loops, and bringing it back takes Newton's method: two eliminations
-and several looks at the loops, about as much as one evaluation of the equations of motion, in every step.
+and several evaluations of the loops, about as much as one evaluation of the equations of motion, in every step.
 
 Discussion. With v = W(q) y the state is q and the generalized velocities y. Velocities keep the loops closed by
-construction, at every stage; what drifts is q alone, by no more than the error of a step. Its first stage has
-eliminated the loops' equations at q, so one step of Newton's method costs a solve:
+construction, at every stage; only q drifts, by at most the error of a step. Its first stage has eliminated the closure
+equations at q, so one step of Newton's method costs a solve:
 
     q_next = q - J_S^-1 phi(q) + h sum b_i W(q_i) y_i,    y_next = y + h sum b_i ydd(q_i, y_i).
 
-A correction is made once, never added up, and is of the size of one step's error squared: a state is open by the error
-of the step that led to it, which `gap` tells. Where that is too much, steps are `settled`: brought back as a whole.
+A correction is made once, never accumulated, and leaves an error of the order of one step's error squared: a state is
+open by the error of the step that led to it, reported by `gap`. If that is too much, steps are `settled`: projected as
+a whole.
 
 A step is taken only as the rule of the `atlas` allows: coordinates are fit enough where it begins, and at no stage have
-they lost half of that. Where it is not, or no steps are left to be taken, the state stays as it is: a mechanism waits
-where it needs other coordinates, and the others go on.
+they lost half of that. Otherwise, or if no steps are left, the state stays as it is: a mechanism waits where it needs
+other coordinates, and the others go on.
 """
 
 from dataclasses import dataclass
@@ -40,21 +41,20 @@ from kempe.simulate.memo import memo
 from kempe.simulate.system import Setting, efforts_of, made_of, system, system_shapes
 from kempe.spatial.vectors import from_sx, largest, to_sx
 
-STATE = ("t", "q", "y", "z", "fit", "gap", "left")  # what a step is fed back
+STATE = ("t", "q", "y", "z", "fit", "gap", "left")  # what a step passes on to the next
 GIVEN = ("w", "p", "c", "allowed")
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step as native code, over the state (t, q, y, z, fit, gap, left) and (w, p, c, allowed), of which w, p and c
-    are as `System` has them.
+    """A step as native code, over the state (t, q, y, z, fit, gap, left) and (w, p, c, allowed), with w, p and c as in
+    `System`.
 
-    fit: the least fitness of generalized coordinates so far, negative where they have passed a pose they are not fit
-    for; gap: the largest residual of loops so far, where steps began; left: how many steps are still to be taken,
-    negative where the next one begins with too large a gap, and steps have to be settled.
-    allowed: the least fitness where a step begins, and within it, and the largest gap where one begins. independent:
-    the velocities that y are, None where they are all.
-    finish(q, y, p) -> q, v on the loops, the residual left, and what it was; None where they are there already.
+    fit: the least fitness of generalized coordinates so far, negative if they have passed a pose where they fail; gap:
+    the largest residual of loops so far, where steps began; left: the number of remaining steps, negative if the next
+    one begins with too large a gap, and steps have to be settled. allowed: the least fitness where a step begins, and
+    within it, and the largest gap where one begins. independent: the velocities in y, None if all are. finish(q, y, p)
+    -> q, v on the loops, the remaining residual, and the initial one; None if they are closed already.
     """
 
     iteration: Iteration
@@ -85,7 +85,7 @@ def step(model: Kinetics, setting: Setting, choice: Choice | None, method: Metho
 
 def stride(model: Kinetics, setting: Setting, choice: Choice | None, method: Method, h: float, repeats: int) -> Kernel:
     """Several steps in one call by the first choice, remembered likewise: (t, q, v, z, w, p, c, allowed) -> t, q, v on
-    the loops, z, fit, gap, and how many steps are left."""
+    the loops, z, fit, gap, and the number of remaining steps."""
     known, key = memo(model).strides, (setting, choice, method.name, h, repeats)
     if key not in known:
         by = step(model, setting, choice, method, h, settled=False)
@@ -107,7 +107,7 @@ def stride(model: Kinetics, setting: Setting, choice: Choice | None, method: Met
 
 
 def fits_program(model: Kinetics, choices: tuple[Choice, ...]) -> Program:
-    """(q, p) -> how fit each of some choices is."""
+    """(q, p) -> the fitness of each of some choices."""
 
     def fits(q, p):
         tree, found = model.equations.tree(from_sx(p)), []
@@ -123,11 +123,11 @@ def fits_program(model: Kinetics, choices: tuple[Choice, ...]) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Programs that a step is made of.
+    """Programs that make up a step.
 
-    slope(t, q, y, z, w, p, c) -> qdot, ydot, zdot, fit, and correction, gap where there are loops;
-    rates(q, y, p) -> qdot; settle(q, y, p) -> q, y and the residual left, None where there is nothing to do.
-    closing: whether there are loops; corrected: whether what closes them is the correction, and not `settle`.
+    slope(t, q, y, z, w, p, c) -> qdot, ydot, zdot, fit, and correction, gap if there are loops; rates(q, y, p) -> qdot;
+    settle(q, y, p) -> q, y and the remaining residual, None if there is nothing to do. closing: whether there are
+    loops; corrected: whether they are closed by the correction, and not by `settle`.
     """
 
     slope: Program
@@ -138,7 +138,7 @@ class _Parts:
 
 
 def _program(parts: _Parts, method: Method, h: float) -> Program:
-    """One step, its slope called for every stage."""
+    """One step, which calls its slope for every stage."""
     composer = Composer(f"{method.name} step")
     shapes = {port.name: port.shape for port in parts.slope.inputs} | {"fit": (), "gap": (), "left": (), "allowed": 3}
     before = [composer.input(name, shapes[name]) for name in STATE]
@@ -177,7 +177,7 @@ def _program(parts: _Parts, method: Method, h: float) -> Program:
         q, y, found = composer.call(parts.settle, q, y, p)
         opened = opened if parts.corrected else found
     (t,) = composer.call(later, t, composer.constant(h))
-    if not parts.closing or first is None:  # a tree, for which there is but one program
+    if not parts.closing or first is None:  # a tree has only one program
         after = [t, q, y, z, *before[4:6], *composer.call(later, before[6], composer.constant(-1.0))]
     else:
         taken = _taken(q.size, y.size, z.size)
@@ -189,15 +189,14 @@ def _program(parts: _Parts, method: Method, h: float) -> Program:
 
 @cache
 def _lesser() -> Program:
-    """The lesser of a, and b with the sign it has beside another."""
+    """The lesser of a, and b with the sign it has relative to another."""
     shapes = {"a": (), "b": (), "sign": ()}
     return trace(lambda a, b, sign: {"least": ca.fmin(a, ca.if_else(sign < 0, -b, b))}, shapes, {"least": ()})
 
 
 @cache
 def _taken(nq: int, ny: int, nz: int) -> Program:
-    """The state after a step where it may be taken, and as it was before it elsewhere; numbers that are none are not
-    fit for anything."""
+    """The state after a step if it may be taken, else the one before it; NaN counts as unfit."""
     scalars: dict[str, int | tuple[int, ...]] = dict.fromkeys(("t", "fit", "gap", "left"), ())
     state = {"t": (), "q": nq, "y": ny, "z": nz, "fit": (), "gap": (), "left": ()}
     more = {"t1": (), "q1": nq, "y1": ny, "z1": nz, "begun": (), "least": (), "opened": ()}
@@ -300,7 +299,7 @@ def _finish(model: Kinetics, equations: Equations) -> Program:
 
 
 def _whole(model: Kinetics, setting: Setting, choice: Choice | None) -> _Parts:
-    """Of trees, and of long rows of loops in repeated blocks."""
+    """For trees, and for long chains of loops in repeated blocks."""
     compiled = system(model, setting, choice)
     composer = Composer("slope")
     shapes = {port.name: port.shape for port in compiled.main.program.inputs}

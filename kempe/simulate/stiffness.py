@@ -1,9 +1,9 @@
-"""Stiffness: what becomes of a run whose steps are far shorter than what it is asked for.
+"""Stiffness: what to do when steps are far shorter than the output interval or the motion requires.
 
-The compiled loop notices two things: steps that are as long as stability lets them be, and steps that crowd between
-rows of output. What is behind it, eigenvalues of the exact Jacobian tell. Where the fast motion is damped, it has died
-away and only holds steps short: implicit steps pass over it. Where it is an oscillation that nothing damps, it is
-there, and the run follows it by explicit steps, with a word on what can be done.
+The compiled loop detects two things: steps as long as stability permits, and steps crowded between rows of output. The
+eigenvalues of the exact Jacobian show the cause. If the fast motion is damped, it has died away and only limits the
+steps: implicit steps pass over it. If it is an undamped oscillation, the run follows it by explicit steps, with a note
+on what can be done.
 """
 
 import warnings
@@ -19,17 +19,17 @@ from kempe.kinetics.kinetics import Kinetics
 from kempe.simulate.machine import Machine
 from kempe.simulate.system import Setting, variation
 
-DAMPED = 0.05  # damping ratio of fast motions from which on implicit steps take over
-WORTH = 1000  # steps that a run must have before it for a Jacobian to be compiled
-FAST = 0.5  # of STABLE: h |lambda| of the motions that hold steps short by stability
+DAMPED = 0.05  # damping ratio of fast motions above which implicit steps take over
+WORTH = 1000  # remaining steps of a run for which compiling a Jacobian pays
+FAST = 0.5  # of STABLE: h |lambda| of the motions that limit steps by stability
 PART = 0.1  # h |lambda| of motions that steps follow for accuracy
-SEEN = 0.01  # seconds: oscillations with a longer period are taken for the motion itself, however far apart rows are
+SEEN = 0.01  # seconds: oscillations with a longer period belong to the motion itself, however far apart rows are
 
 
 @dataclass
 class Stiffness:
-    """What a run knows of it. relaxed: the tolerance of implicit steps; note: what was found, in a sentence; since:
-    when implicit steps began."""
+    """The stiffness of a run. relaxed: the tolerance of implicit steps; note: the finding, in a sentence; since: when
+    implicit steps began."""
 
     model: Kinetics
     setting: Setting
@@ -39,17 +39,17 @@ class Stiffness:
     since: float | None = None
 
     def begin(self, machine: Machine, times: np.ndarray) -> None:
-        """Has the machine look."""
+        """Starts the machine's monitoring."""
         machine.w[at.SENSING] = 1
         gaps = np.sort(times[1:] - times[:-1])  # np.median would take ten times as long
         machine.m[at.SPACING] = min(gaps[len(gaps) // 2], SEEN) if len(gaps) else 0.0
 
     def look(self, machine: Machine, end: float) -> None:
-        """Sees what holds steps short, and goes on as that asks for."""
+        """Finds what limits the steps, and acts accordingly."""
         h, spacing, crowded = float(machine.m[at.H]), float(machine.m[at.SPACING]), bool(machine.w[at.CROWDED])
         if (end - machine.t) / h < WORTH:
             return
-        machine.m[at.SPACING] = 0.0  # one look for what crowds is enough
+        machine.m[at.SPACING] = 0.0  # one check for crowding is enough
         machine.change(METHODS["radau"], variation(self.model, self.setting))
         values, vectors = np.linalg.eig(machine.jacobian())
         sizes = np.abs(values)

@@ -1,4 +1,4 @@
-"""Joint limits in a run: as smooth stops that push back, or as events that end it."""
+"""Stops: joint limits in a run: as smooth stops that push back, or as events that end it."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from kempe.kinetics.kinetics import Kinetics
 from kempe.mechanics.layout import Limit
 from kempe.simulate.events import Event
 
-FREQUENCY = 25.0  # Hz at which a joint would swing on a stop that is left to us
-WIDTH = 1e-3  # of the way between the limits, over which such a stop begins
-FAR = 0.1  # of that way; a stop does not push what begins further beyond it
+FREQUENCY = 25.0  # Hz at which a joint would swing on a stop, by default
+WIDTH = 1e-3  # of the distance between the limits, over which such a stop begins
+FAR = 0.1  # of that distance; a stop ignores joints that begin farther beyond it
 
 
 @checked(StateError)
@@ -26,11 +26,11 @@ class Stops:
     Beyond a limit by d the effort is k s(d) (1 + c d'), against the motion, and never pulls: s is d^2 / (2 w) up to the
     width w and d - w/2 from there on, so that the effort and its slope are continuous.
 
-    stiffness k [N m/rad, N/m]: where left out, such that the joint would swing on the stop at 25 Hz, of a tree with
-    all nearer to the ground held or faster, of loops with the inertia it has in the median over closed states; damping
-    c [s/rad, s/m] takes energy out of an impact in proportion to its speed: one second by a radian, or by the
-    mechanism's size, where left out; width w [rad, m]: a thousandth of the way between
-    the limits, or of a radian or that size on one side alone, where left out. without: freedoms that have none.
+    stiffness k [N m/rad, N/m]: by default such that the joint would swing on the stop at 25 Hz, in a tree with all
+    nearer to the ground held or faster, with loops at the median inertia over closed states; damping c [s/rad, s/m]
+    dissipates energy of an impact in proportion to its speed: by default one second per radian, or per size of the
+    mechanism; width w [rad, m]: by default a thousandth of the distance between the limits, or of a radian or the size
+    for a single limit. without: freedoms without stops.
     """
 
     stiffness: float | None = None
@@ -70,7 +70,7 @@ def stop_efforts(model: Kinetics, stops: Stops, inertias: ca.SX, q: ca.SX, v: ca
 
 def out_of_reach(model: Kinetics, stops: Stops, q: np.ndarray) -> Stops:
     """The stops of a run that begins at q: without those that it begins far beyond, which would shoot the joint back.
-    Files have such limits where bodies are drawn in another pose than joints are measured from."""
+    Files have such limits if bodies are drawn in another pose than joints are measured from."""
     far = []
     for at in model.limits:
         if max(at.low - q[at.q], q[at.q] - at.high) > FAR * _span(model, at):
@@ -85,13 +85,13 @@ def out_of_reach(model: Kinetics, stops: Stops, q: np.ndarray) -> Stops:
 
 
 def _span(model: Kinetics, at: Limit) -> float:
-    """The way between limits; where there is one only, a radian, or the mechanism's size."""
+    """The distance between limits; for a single one, a radian, or the mechanism's size."""
     span = at.high - at.low
     return span if span < inf else float(model.equations.steps[at.v])
 
 
 def no_events(limits: str | Stops) -> Stops | None:
-    """The stops that `limits` asks for, where nothing can watch for events."""
+    """The stops that `limits` requests, where events cannot be detected."""
     if isinstance(limits, Stops):
         return limits
     if limits not in ("stops", "ignore"):
@@ -102,7 +102,7 @@ def no_events(limits: str | Stops) -> Stops | None:
 
 
 def limit_met(model: Kinetics, q: np.ndarray, v: np.ndarray) -> str | None:
-    """Which limit a state is beyond already, or at and about to pass, in words."""
+    """The limit that a state is beyond already, or at and about to pass, in words."""
     for at in model.limits:
         for limit, sign, word in ((at.low, -1.0, "lower"), (at.high, 1.0, "upper")):
             beyond = sign * (q[at.q] - limit)
@@ -112,7 +112,7 @@ def limit_met(model: Kinetics, q: np.ndarray, v: np.ndarray) -> str | None:
 
 
 def limit_events(model: Kinetics) -> list[Event]:
-    """Events that end a run where a joint meets one of its limits."""
+    """Events that end a run where a joint reaches a limit."""
     events = []
     for at in model.limits:
         for limit, sign, word in ((at.low, 1.0, "lower"), (at.high, -1.0, "upper")):

@@ -1,4 +1,4 @@
-"""Stretch: a run as long as one structure holds, from a state to the end, or to where a joint is switched."""
+"""Stretch: the part of a run in one structure, from a state to the end, or to where a joint is switched."""
 
 import time
 from collections import deque
@@ -24,15 +24,15 @@ from kempe.simulate.scales import scales
 from kempe.simulate.stiffness import Stiffness
 from kempe.simulate.system import System, guard, system, variation
 
-AT_ONCE = 1e-12  # of a run: an event whose action is called again so soon goes on for ever
-CROWDED, WITHIN = 100, 1e-6  # and so does one whose action is called so often within so much of a run
-BRIEF = 1e-5  # s; and of this, in long runs
-BUDGET, PAUSE = 2000, 0.1  # steps before Python looks around first, and seconds between looks
-FEW = 20  # steps of the dense way between looks for coordinates
+AT_ONCE = 1e-12  # of a run: an event whose action repeats this soon never ends
+CROWDED, WITHIN = 100, 1e-6  # nor does one whose action is called this often within this part of a run
+BRIEF = 1e-5  # s; and this, in long runs
+BUDGET, PAUSE = 2000, 0.1  # steps before the first check by Python, and seconds between checks
+FEW = 20  # steps of the dense way between searches for coordinates
 
 
 def first_system(model: Kinetics, plan: Plan, choices: Choices | None, q, p) -> tuple[System, np.ndarray]:
-    """What a stretch begins with, and its scales."""
+    """The initial system of a stretch, and its scales."""
     if choices is not None:
         return choices.first(q, p)
     if model.topology.constrained and not model.chosen.used.chooses:
@@ -41,16 +41,16 @@ def first_system(model: Kinetics, plan: Plan, choices: Choices | None, q, p) -> 
 
 
 def choices_of(model: Kinetics, plan: Plan) -> Choices | None:
-    """Of generalized coordinates, where a model has them to choose."""
+    """The generalized coordinates, if a model has them to choose."""
     if not (model.topology.constrained and model.chosen.used.chooses):
         return None
     return Choices(model, plan.setting, plan.crossing)
 
 
 class Stretch:
-    """A part of a run under way.
+    """A part of a run in progress.
 
-    outcome: how the run ended, where it did; asked: joints that are to be switched now, else.
+    outcome: how the run ended, if it did; asked: joints to be switched now, otherwise.
     """
 
     def __init__(self, structure: Structure, plan: Plan, begin: Point, journal: Journal):
@@ -68,7 +68,7 @@ class Stretch:
         method, drive = plan.method, plan.drive
         if loops and self.choices is None:
             end = actuated.end_of(model, compiled.choice, q, begin.p)
-            assert end is not None  # it is not singular where it begins
+            assert end is not None  # it is not singular at the start
             self.events = (*self.events, end)
             watch = guard(model, self.events, len(drive.held), len(compiled.z_names))
         times = plan.output
@@ -95,17 +95,17 @@ class Stretch:
         machine.begin(begin.t, 0.0 if method.adaptive else plan.step, allowed, plan.longest, plan.crossing)
         if self.choices is not None:
             self.choices.begin(machine)
-        automatic = plan.automatic and not len(structure.mask)  # implicit steps know nothing of masks
+        automatic = plan.automatic and not len(structure.mask)  # implicit steps do not support masks
         self.stiffness = Stiffness(model, plan.setting, method, tolerance) if automatic else None
         if self.stiffness is not None:
             self.stiffness.begin(machine, np.zeros(0) if times is None else times)
         self.outcome: Outcome | None = self._ended(at.WEAK) if singular and loops else None
         self.asked: dict[str, bool] = {}
-        self.told: set[str] = set()  # joints of which events say that they are switched
+        self.told: set[str] = set()  # joints that events have reported as switched
         self.begun = self.closed = False
 
     def go(self, bar: Progress, until: float) -> None:
-        """Until a time, or whatever comes first; what Python raises in a controller is raised where it was."""
+        """Advances to a time, or whatever comes first; exceptions of a controller are raised where it was."""
         first, self.begun = not self.begun, True
         try:
             if first and self.journal.log and self.plan.output is not None:
@@ -116,7 +116,7 @@ class Stretch:
             raise
 
     def close(self) -> Point:
-        """Puts what is left into the journal; where the next stretch begins."""
+        """Completes the journal; returns where the next stretch begins."""
         machine, journal, found = self.machine, self.journal, self.stiffness
         self.closed = True
         machine.record()
@@ -155,7 +155,7 @@ class Stretch:
                     return
             elif how == at.FADING:
                 assert self.choices is not None
-                self.flush()  # rows so far are of the coordinates so far
+                self.flush()  # rows so far use the old coordinates
                 self.choices.fading(machine)
             elif how == at.WEAK:
                 if not self._weak():
@@ -182,8 +182,8 @@ class Stretch:
         return ending(self.model, self.machine, how, self.plan.end, event, self.machine.system.z_names)
 
     def _steps(self, budget: int) -> int:
-        """How many before Python looks around: at each one that is aimed; often, where the dense way goes on until
-        coordinates are fit again. Beside that, looking changes nothing, and may go by the clock."""
+        """Steps before the next check by Python: each, while it is aimed; often, if the dense way goes on until
+        coordinates are fit again. Other checks change nothing, and may go by the clock."""
         if self.machine.w[at.CROSSING]:
             return 1
         return FEW if self._by_dense_way else budget
@@ -202,7 +202,7 @@ class Stretch:
         return False
 
     def _choose(self) -> None:
-        """Between steps: coordinates that are fit again, or the far side of a singular pose."""
+        """Between steps: looks for coordinates that are fit again, or the far side of a singular pose."""
         assert self.choices is not None
         if self.machine.w[at.CROSSING]:
             self.choices.crossed(self.machine)
@@ -212,13 +212,13 @@ class Stretch:
     # ---- controllers and events ------------------------------------------------------------------------
 
     def _next_sample(self) -> float:
-        """When the controller is to be asked next."""
+        """The time of the next controller call."""
         sampled = self.plan.drive.sampled
         assert sampled is not None
         return min(self.plan.start + (self.journal.samples + 1) * sampled.period, self.plan.end)
 
     def _sample(self) -> float:
-        """Asks the controller; when to ask it next."""
+        """Calls the controller; returns the time of the next call."""
         machine, sampled = self.machine, self.plan.drive.sampled
         assert sampled is not None
         self.journal.samples += 1
@@ -231,13 +231,13 @@ class Stretch:
         return self._next_sample()
 
     def _ask(self, joints: Mapping[str, bool]) -> None:
-        """Notes which joints are to be switched, of those that are not as they should be."""
+        """Notes the joints to be switched, of those not yet as requested."""
         on, own = self.structure.on, self.structure.names
-        switched_on(self.model.topology, {name: True for name in joints if name not in own})  # says so
+        switched_on(self.model.topology, {name: True for name in joints if name not in own})  # raises
         self.asked |= {name: bool(wanted) for name, wanted in joints.items() if bool(wanted) != (name in on)}
 
     def refresh(self) -> dict[str, bool]:
-        """Takes the values from outside as they are now; joints that a controller switches."""
+        """Updates the external values; returns joints that a controller switches."""
         machine, drive = self.machine, self.plan.drive
         if drive.table is not None:
             machine.outside[:] = drive.table(machine.t)
@@ -250,7 +250,8 @@ class Stretch:
         return self.asked
 
     def coincide(self) -> None:
-        """Events that pass zero just where another one, or the clock, ends the stretch; the next takes sides anew."""
+        """Handles events that cross zero exactly where another one, or the clock, ends the stretch; the next stretch
+        redetermines sides."""
         values, machine = self.machine.expressions(), self.machine
         for number, event in enumerate(self.events):
             side = machine.side(number)
@@ -261,7 +262,7 @@ class Stretch:
                     self.outcome = self._ended(at.EVENT, event.name)
 
     def at_once(self) -> dict[str, bool]:
-        """Joints that have to be switched before anything moves; events that say so are noted."""
+        """Joints to be switched before anything moves; the events involved are noted."""
         if not any(event.at_once for event in self.events):
             return {}
         values = self.machine.expressions()
@@ -272,7 +273,7 @@ class Stretch:
         return self.asked
 
     def _happened(self, number: int) -> bool:
-        """Notes an event and does what it asks for; whether the stretch ends."""
+        """Notes an event and carries out its action; whether the stretch ends."""
         event = self.events[number]
         if self._expired(number):
             return False
@@ -296,7 +297,7 @@ class Stretch:
         return stop
 
     def _expired(self, number: int) -> bool:
-        """Whether an event is none, but the rows that it was watched by have expired; then others are taken."""
+        """Whether an event is only the expiry of the rows it was watched by; then others are taken."""
         event, machine = self.events[number], self.machine
         if not isinstance(event, actuated.End):
             return False
@@ -308,7 +309,7 @@ class Stretch:
         return True
 
     def _goes_on_for_ever(self, event: Event) -> bool:
-        """Whether actions of an event follow each other at once, or ever faster, as impacts of a ball do."""
+        """Whether actions of an event repeat at once, or ever faster, as in impacts of a ball."""
         t, whole = self.machine.t, self.plan.end - self.plan.start
         before = self.journal.acted.setdefault(event.name, deque(maxlen=CROWDED))
         before.append(t)
@@ -322,7 +323,7 @@ class Stretch:
         self.journal.occurrences.append(Occurrence(event.name, machine.t, *state))
 
     def _act(self, number: int, event: Event) -> bool:
-        """Has an action change things; whether it asks for the end."""
+        """Runs an action; whether it asks for the end."""
         machine = self.machine
         held = machine.outside if self.plan.drive.law is None else machine.outside[:0]
         parts = {"q": machine.q, "v": machine.v, "z": machine.z, "efforts": held, "p": self.p}
@@ -349,13 +350,13 @@ class Stretch:
     # ---- the log ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Rows of output that were filled since the last time, into the log."""
+        """Moves rows of output filled since the last time into the log."""
         t, rows = self.machine.take()
         if len(t):
             self._log(t, rows)
 
     def note(self, once: bool = False) -> None:
-        """The state as it is now, as a row of its own; `once`: unless the last row is just that."""
+        """Records the present state as a row of its own; `once`: unless the last row is the same."""
         self.flush()
         row, log = np.concatenate([self.machine.y, self.machine.outside])[None], self.journal.log
         if not (once and log and log[-1].t[-1] == self.machine.t and (log[-1].rows[-1] == row[0]).all()):

@@ -1,7 +1,7 @@
-"""Structures of a run: for every set of joints that is on, a model and what watches for the next switch, made ahead.
+"""Structures: for every set of joints that is on in a run, a model and the watch for the next switch, prepared ahead.
 
-While one structure holds, those that a switch may lead to are compiled in the background. Where joints are many, or
-limits are locks, one masked model serves all structures, and a switch changes numbers.
+While one structure holds, those that a switch may lead to are compiled in the background. With many joints, or with
+limits as locks, one masked model serves all structures, and a switch only changes numbers.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ FEW = 4  # switchable joints, up to which every structure has a program of its o
 
 @dataclass(eq=False)
 class Structures:
-    """The structures of a run, and those that are on their way.
+    """The structures of a run, and those being compiled.
 
     model: that of the first; locked: whether limits are locks; masked: whether one model serves all, None to decide.
     """
@@ -58,11 +58,11 @@ class Structures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that can be on or off: switchable joints, and limits where these are locks."""
+        """All that can be on or off: switchable joints, and limits that are locks."""
         return *self.model.topology.switchable, *(lock.name for lock in self.locks)
 
     def first(self, p: np.ndarray) -> Structure:
-        """The structure that a run begins with."""
+        """The structure in which a run begins."""
         on = frozenset(self.model.topology.on)
         found: Future[Structure] = Future()
         found.set_result(self._made(on, p))
@@ -70,7 +70,7 @@ class Structures:
         return found.result()
 
     def look(self, on: On, q: np.ndarray, p: np.ndarray, times: list[tuple[float, str, bool]]) -> None:
-        """Has compiled in the background what the clock, or the next condition, may lead to."""
+        """Compiles in the background what the clock, or the next condition, may lead to."""
         if self.masked:
             return
         after = on
@@ -84,38 +84,38 @@ class Structures:
                 self._ask(on ^ {switch.joint}, q, p)
 
     def take(self, on: On, q: np.ndarray, p: np.ndarray) -> Structure:
-        """The structure with these joints on, as soon as it is there."""
+        """The structure with these joints on, waiting for it if necessary."""
         if on not in self._coming:
             self._coming[on] = found = Future()
             found.set_result(self._ready(on, q, p))
         return self._coming[on].result()
 
     def switched(self, on: On, joints: Mapping[str, bool]) -> On:
-        """What is on when some are switched."""
+        """What is on after switching some."""
         own = {name: wanted for name, wanted in joints.items() if name not in self.names}
-        switched_on(self.model.topology, own)  # says so where one cannot be
+        switched_on(self.model.topology, own)  # raises if one cannot be switched
         off = {name for name, wanted in joints.items() if not wanted}
         return frozenset((on | {name for name, wanted in joints.items() if wanted}) - off)
 
     def constraints(self, on: On, p: np.ndarray) -> Constraints:
-        """What holds when these joints are on."""
+        """The constraints with these joints on."""
         model = self.model
         locks = tuple(lock for lock in self.locks if lock.name in on)
         joints = frozenset(on) & set(model.topology.switchable)
         return Constraints(model.structures.whole(model), joints, locks, p if model.p_names else None)
 
     def joined(self, on: On, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> tuple[On, Joined]:
-        """The state that a structure begins in; limits that would have to pull are not part of it."""
+        """The state in which a structure begins; limits that would have to pull are left out."""
         while True:
             holds = self.constraints(on, p)
             found = joined(holds, lambda: self.model.structures.model(self.model, holds.on), q, v)  # noqa: B023
             pulls = {x.name for x, held in zip(holds.locks, found.held, strict=True) if x.sign * held > 0}
-            if not pulls or not found.struck:  # without an impact, accelerations tell
+            if not pulls or not found.struck:  # without an impact, accelerations decide
                 return on, found
             on = on - pulls
 
     def close(self) -> None:
-        """Lets go of what is still being compiled."""
+        """Discards what is still being compiled."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -125,7 +125,7 @@ class Structures:
             self._coming[on] = self._pool.submit(self._ready, on, q.copy(), p.copy())
 
     def _ready(self, on: On, q: np.ndarray, p: np.ndarray) -> Structure:
-        """With everything compiled that switching and the first steps take."""
+        """The structure with everything compiled that switching and the first steps need."""
         found = self._made(on, p)
         whole, plan, given = self.model.structures.whole(self.model), self.plan, p if self.model.p_names else None
         rest, lam = np.zeros(whole.nv), np.zeros(whole.equations.sizes["lam"])
@@ -151,7 +151,7 @@ class Structures:
         model = self.model.structures.mask(self.model, freedoms)
         mask = masks(model, on, self.locks)
         known = next((future.result() for future in self._coming.values()), None)
-        if known is not None:  # what watches is the same for all
+        if known is not None:  # what is watched is the same for all
             return replace(known, on=on, mask=mask)
         return self._watched(model, on, np.concatenate([p, mask]), mask)
 

@@ -1,4 +1,4 @@
-"""Switches: when joints are switched on and off in a run, by time, by an expression, or by what they have to bear."""
+"""Switches: switch joints on and off in a run, by time, by an expression, or by the load they bear."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ from kempe.topology.paths import lock_paths
 class Switch:
     """Switches a joint that was declared `switchable`.
 
-    on, off: when: a time [s], several, or an expression(t, q, v) of CasADi that passes zero upward.
-    force [N], moment [N m]: it lets go where it has to bear more than that.
-    reach [m]: it is switched on only where its ends are nearer to each other than that, and else stays off.
+    on, off: when: a time [s], several, or a CasADi expression(t, q, v) that crosses zero upward. force [N], moment [N
+    m]: it releases under a larger load. reach [m]: it is switched on only if its ends are closer than that, and
+    otherwise stays off.
     """
 
     joint: str
@@ -53,7 +53,7 @@ class Switch:
             raise StateError(f"switch of {self.joint!r}: say when, by on=, off=, force= or moment=")
 
     def times(self) -> Iterator[tuple[float, str, bool]]:
-        """When it is switched by the clock."""
+        """The times at which the clock switches it."""
         for name, wanted in (("on", True), ("off", False)):
             value = getattr(self, name)
             if value is not None and not callable(value):
@@ -63,7 +63,7 @@ class Switch:
 def _times(joint: str, name: str, value) -> list[float]:
     try:
         found = [float(t) if is_number(t) else inf for t in np.atleast_1d(value)]
-    except (TypeError, ValueError):  # rows of several lengths
+    except (TypeError, ValueError):  # rows of different lengths
         found = [inf]
     if not all(map(isfinite, found)):
         raise StateError(f"switch of {joint!r}: {name} takes times in seconds, or an expression, not {short(value)}")
@@ -71,7 +71,7 @@ def _times(joint: str, name: str, value) -> list[float]:
 
 
 def check_switches(model: Kinetics, switches: tuple[Switch, ...]) -> None:
-    """Refuses switches of joints that cannot be switched."""
+    """Raises for switches of joints that cannot be switched."""
     for switch in switches:
         if not isinstance(switch, Switch):
             raise StateError(f"switches: give kp.Switch(joint, ...), not {short(switch)}")
@@ -79,14 +79,14 @@ def check_switches(model: Kinetics, switches: tuple[Switch, ...]) -> None:
 
 
 def timetable(switches: tuple[Switch, ...]) -> list[tuple[float, str, bool]]:
-    """All that the clock switches, in order."""
+    """All switches by the clock, in order."""
     return sorted((x for switch in switches for x in switch.times()), key=lambda entry: entry[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Watch(Event):
-    """An event that switches a joint; gate: the parameter that tells whether it is looked for now, and what that must
-    be, none where it always is; full: its expression of all symbols, where it is of more than (t, q, v)."""
+    """An event that switches a joint; gate: the parameter that enables it, and the value at which it does, None if
+    always enabled; full: its expression of all symbols, if it depends on more than (t, q, v)."""
 
     gate: tuple[int, float] | None = None
     full: Callable | None = None
@@ -98,7 +98,7 @@ class Watch(Event):
         return (self.joint,)
 
     def value(self, *symbols):
-        """Negative while it is not looked for."""
+        """Negative while disabled."""
         found = self.expression(*symbols[:3]) if self.full is None else self.full(*symbols)
         if self.gate is None:
             return found
@@ -108,7 +108,7 @@ class Watch(Event):
 
 @dataclass(frozen=True, eq=False)
 class Bound(Watch):
-    """One that happens at once where it holds already: a joint that has to bear too much, a lock that would pull."""
+    """A watch that fires at once if it already holds: an overloaded joint, a lock that would pull."""
 
     at_once: ClassVar[bool] = True
     sees: ClassVar[bool] = True
@@ -122,7 +122,7 @@ def switch_events(
     setting: Setting,
     p: np.ndarray,
 ) -> tuple[Event, ...]:
-    """What may switch joints, beside the clock, while a structure holds; or in any, where the model is masked."""
+    """What may switch joints, besides the clock, while a structure holds; or in any, if the model is masked."""
     found: list[Event] = []
     masked, bears = model.topology.is_masked, Bears(model, setting, p)
 
@@ -162,20 +162,20 @@ def _passed(lock: Lock, t, q, v):
 
 
 def _pulling(bears: "Bears", lock: Lock, number: int, *symbols):
-    """The effort by which a lock would hold a freedom back that leaves the limit; none where it is the other limit of
-    the freedom that it is locked at."""
+    """The effort with which a lock would hold back a freedom that leaves the limit; zero if the freedom is locked at
+    its other limit."""
     p, at = symbols[-1], bears.model.p_names.index(lock_paths(lock.limit.v)[1])
     return ca.if_else(ca.fabs(p[at] - lock.value) > 0, -1.0, lock.sign * bears.efforts(number, *symbols))
 
 
 def _above(bears: "Bears", switch: Switch, *symbols):
-    """How far what a joint has to bear is above its limit, as a part of it."""
+    """The overload of a joint, relative to its limit."""
     borne = zip(bears.joint(switch.joint, *symbols), (switch.force, switch.moment), strict=True)
     return reduce(ca.fmax, [x / limit - 1.0 for x, limit in borne if limit < inf])
 
 
 class Bears:
-    """What closures and locks have to bear in a run, as expressions; worked out once for all that ask."""
+    """The loads of closures and locks in a run, as expressions; computed once for all."""
 
     def __init__(self, model: Kinetics, setting: Setting, p: np.ndarray):
         self.model, self._setting, self._p, self._known = model, setting, p, {}
@@ -183,8 +183,8 @@ class Bears:
         self._unique = not topology.is_masked and (not topology.rows or topology.rows == model.nv - model.dof)
 
     def _solved(self, least: bool, symbols):
-        """Multipliers of all rows of closures, and of locks after them, where these are not unique the least; and the
-        tree with frames of its links."""
+        """Multipliers of all closure rows, followed by those of locks, the least if they are not unique; and the tree
+        with frames of its links."""
         key = (least, *map(id, symbols))
         if key not in self._known:
             t, q, v, z, w, p = symbols
@@ -197,11 +197,11 @@ class Bears:
             at, rates, efforts = (from_sx(x) for x in (q, v, tau))
             given = tree, at, rates, efforts, size
             lam = masked.borne(*given) if least else masked.forward(*given).lam
-            self._known[key] = (lam, tree, frames(tree, at, rates), symbols)  # which keeps ids good
+            self._known[key] = (lam, tree, frames(tree, at, rates), symbols)  # keeps ids valid
         return self._known[key][:3]
 
     def joint(self, name: str, *symbols) -> tuple[ca.SX, ca.SX]:
-        """The sizes of the force and the moment of a joint that closes a loop, at its marker b."""
+        """The magnitudes of the force and the moment of a joint that closes a loop, at its marker b."""
         lam, tree, found = self._solved(not self._unique, symbols)
         first, moment, force, size = 0, zeros(3), zeros(3), self.model.equations.closure_size
         closures = self.model.topology.masked or self.model.topology.loops
@@ -214,6 +214,6 @@ class Bears:
         return ca.sqrt(ca.SX(dot(force, force))), ca.sqrt(ca.SX(dot(moment, moment)))
 
     def efforts(self, number: int, *symbols) -> ca.SX:
-        """What a lock exerts along its freedom."""
+        """The effort of a lock along its freedom."""
         lam = self._solved(False, symbols)[0]
         return ca.SX(lam[len(lam) - len(self.model.topology.locks) + number])

@@ -1,4 +1,4 @@
-"""Synthesis: a recorded motion of a mechanism that floats, stands or hangs, and what it takes."""
+"""Synthesis: a recorded motion of a mechanism that floats, stands or hangs, and the forces it takes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ WAYS = "qp", "minimum"
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
-    """How efforts and forces are to be shared: see `Model.synthesize`."""
+    """How to share efforts and forces: see `Model.synthesize`."""
 
     support: str
     weights: object
@@ -33,7 +33,7 @@ class Wishes:
     residual: float | None
 
     def __post_init__(self):
-        """Refuses what is none of it."""
+        """Raises for invalid values."""
         if self.support not in WAYS:
             raise StateError(f"synthesize: support is {self.support!r}; it takes 'qp' or 'minimum'")
         if self.support == "minimum" and self.bounds is not None:
@@ -73,7 +73,7 @@ def synthesize(
 
 
 def _closed(model: Kinetics, motion: Motion, start: State | None, t: np.ndarray, p) -> Nearest:
-    """The motion at times t, loops closed."""
+    """The motion at times t, with loops closed."""
     if not model.topology.constrained and not any(placed(model, name) for name in motion.names):
         return Nearest(*motion.on(model, start, t=t), np.zeros((len(t), len(motion.names))))
     rest = model.drawn.q if start is None else np.array(start.q, dtype=float)
@@ -120,7 +120,7 @@ def _shared(model: Kinetics, rows: Nearest, t: np.ndarray, supports, wishes: Wis
 
 
 def _bounds(nu: int, low: np.ndarray | None, high: np.ndarray | None) -> Halves:
-    """Of efforts."""
+    """Half-spaces of bounds on efforts."""
     if low is None or high is None:
         return Halves(np.zeros((0, nu)), np.zeros(0))
     eye, below, above = np.eye(len(low)), np.isfinite(low), np.isfinite(high)
@@ -128,7 +128,7 @@ def _bounds(nu: int, low: np.ndarray | None, high: np.ndarray | None) -> Halves:
 
 
 def _halves(limits: Halves, supports: list[Support]) -> Halves:
-    """Of efforts and of what each point of supports can bear, side by side."""
+    """Half-spaces of efforts and of the admissible forces of each support point, combined."""
     blocks = [limits.matrix, *(support.inside for support in supports for _ in support.points)]  # type: ignore[union-attr]
     matrix = np.zeros([sum(block.shape[k] for block in blocks) for k in (0, 1)])
     row = column = 0
@@ -139,8 +139,8 @@ def _halves(limits: Halves, supports: list[Support]) -> Halves:
 
 
 def _on_roots(model: Kinetics, q: np.ndarray, missing: np.ndarray, p) -> dict[str, np.ndarray]:
-    """By body that floats, what is missing as a wrench at its origin, in world axes: it does the same work. Where many
-    wrenches do, the least, by moments, and by forces times the mechanism's size."""
+    """For each floating body, the missing efforts as an equivalent wrench at its origin, in world axes, doing the same
+    work. If many wrenches do, the least, by moments, and by forces times the mechanism's size."""
     found, steps = {}, model.equations.steps
     sizes = np.repeat([1.0, 1.0 / model.equations.closure_size], 3)
     for joint in model.topology.tree:
@@ -152,7 +152,7 @@ def _on_roots(model: Kinetics, q: np.ndarray, missing: np.ndarray, p) -> dict[st
 
 
 def _weight(model: Kinetics, q: np.ndarray, p) -> float:
-    """Of all bodies: the rate at which they would gain momentum, from the mass of the links and the gravity."""
+    """The weight of all bodies: their rate of momentum, from the mass of the links and gravity."""
     values = None if p is None else np.asarray(p, dtype=float).reshape(-1, len(model.p_names))[0]
     tree = model.equations.constant_tree if values is None else model.equations.tree(values)
     masses = [float((link.inertia if link.beam is None else link.beam.rigid(q[at.q])).mass)

@@ -1,4 +1,4 @@
-"""System: the right-hand side of a run as native code, with the torque law and the stops compiled into it."""
+"""System: the right-hand side of a run as native code, including the torque law and the stops."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,19 +24,19 @@ from kempe.simulate.memo import memo
 from kempe.simulate.stops import Stops, stop_efforts
 from kempe.spatial.vectors import Matrix, Vector, array, dot, from_sx, to_sx
 
-KEPT = 32  # systems of one model that are remembered
+KEPT = 32  # systems remembered per model
 
 
 @dataclass(frozen=True, eq=False)
 class System:
     """Kernels of a run.
 
-    main(t, q, v, z, w, p, c) -> qdot, vdot, zdot, u, stops, health, fit: w are the values that a table, a controller or
-    nobody changes from outside, z the states of a law, c the `scales`. health is the least pivot of the inertia matrix
-    beside a fixed size; 0 where the matrix is singular; fit the least pivot of the loops likewise. Where there is no
-    `choice` for loops, main gives what the dense way goes on with instead: qdot, tau - h, zdot, u, stops, M, J, gamma.
-    project(q, v, p) -> q, v on the manifold, and what is left of the residual; rates(q, v, p) -> qdot; None where q is
-    its own manifold. closure(q, v, p) -> phi, J, for the dense way.
+    main(t, q, v, z, w, p, c) -> qdot, vdot, zdot, u, stops, health, fit: w are external values from a table or a
+    controller, or constants, z the states of a law, c the `scales`. health is the least pivot of the inertia matrix
+    over a fixed size, 0 if the matrix is singular; fit likewise the least pivot of the loops. For loops without a
+    `choice`, main gives the input of the dense way instead: qdot, tau - h, zdot, u, stops, M, J, gamma. project(q, v,
+    p) -> q, v on the manifold, and the remaining residual; rates(q, v, p) -> qdot; None if q is its own manifold.
+    closure(q, v, p) -> phi, J, for the dense way.
     """
 
     main: Kernel
@@ -49,8 +49,8 @@ class System:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a system is compiled for: a law, how many values w has, stops; whether projection keeps loops closed, and
-    how fast they are pulled together otherwise."""
+    """What a system is compiled for: a law, the number of values w, stops; whether projection keeps loops closed, and
+    otherwise the rate at which they are closed."""
 
     law: CompiledLaw | None
     width: int
@@ -106,13 +106,14 @@ def _shapes(model: Kinetics, width: int, states: int) -> dict:
 
 
 def system_shapes(model: Kinetics, setting: Setting) -> dict:
-    """Of the arguments of `System.main`."""
+    """Shapes of the arguments of `System.main`."""
     shapes = _shapes(model, setting.width, len(setting.law.states) if setting.law is not None else 0)
     return {**shapes, "c": model.pivot_count + len(model.limited)}
 
 
 def made_of(model: Kinetics, setting: Setting) -> tuple:
-    """All that the programs of a setting are made of; what else laws may ask a model for follows from its equations."""
+    """All that the programs of a setting depend on; whatever else laws may ask of a model follows from its
+    equations."""
     return model.equations, setting, system_shapes(model, setting)
 
 
@@ -142,7 +143,7 @@ def _program(model: Kinetics, equations: Equations, setting: Setting) -> Program
     rows = used.pivot_counts(model.nv, model.dof)[0]
 
     def finish(q, v, pivots, c, p=None):
-        """dq/dt, how far the inertia matrix is from singular, and how well generalized coordinates fit."""
+        """dq/dt, the distance of the inertia matrix from singularity, and the fitness of generalized coordinates."""
         fit = health = ca.SX(1.0)
         for k in range(rows):
             fit = ca.fmin(fit, pivots[k] * c[k])
@@ -177,7 +178,7 @@ def _program(model: Kinetics, equations: Equations, setting: Setting) -> Program
 
 
 def _locked(model: Kinetics, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
-    """What locks exert along every freedom that has limits."""
+    """Efforts of locks along every freedom that has limits."""
     locks = model.topology.locks
     lam = masked.forward(tree, from_sx(q), from_sx(v), from_sx(tau), model.equations.closure_size).lam
     held = dict(zip(locks, lam[len(lam) - len(locks) :], strict=True))
@@ -185,7 +186,7 @@ def _locked(model: Kinetics, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.S
 
 
 def _dense_program(model: Kinetics, setting: Setting) -> Program:
-    """What the dense way goes on with."""
+    """The input of the dense way."""
     equations, efforts = model.equations, efforts_of(model, setting)
 
     def parts(t, q, v, z, w, p, c):
@@ -208,7 +209,7 @@ def _dense_program(model: Kinetics, setting: Setting) -> Program:
 
 
 def _loop_equations(model: Kinetics, setting: Setting, tree: Tree, q: Vector, v: Vector) -> tuple[Matrix, Vector]:
-    """J and gamma: accelerations keep J a = gamma."""
+    """J and gamma: accelerations satisfy J a = gamma."""
     found, base, size = frames(tree, q, v), -tree.gravity, model.equations.closure_size
     jacobian = loops.jacobian(tree, q, found, size)
     gamma = loops.bias(tree, found, loops.coasting(tree, q, v, base), base, size)
@@ -218,16 +219,16 @@ def _loop_equations(model: Kinetics, setting: Setting, tree: Tree, q: Vector, v:
 
 
 def variation(model: Kinetics, setting: Setting) -> Kernel:
-    """How the right-hand side varies with the state, for implicit steps, remembered as long as the model lives.
+    """The variation of the right-hand side with the state, for implicit steps, remembered as long as the model lives.
 
-    With accelerations a and multipliers lam held, what is left of the equations of motion and of the loops' is
+    With accelerations a and multipliers lam held, the residuals of the equations of motion and of the loops are
 
         r1 = ID(q, v, a) - J^T lam - tau(t, q, v, z, w),    r2 = J a - gamma(q, v),
 
     and (t, q, v, z, w, p, c, a, lam, dq, dv, dz, da) -> r1, dqdot, dr1, dzdot, dr2 are r1 and the exact derivatives
-    along one direction: columns of M and J where only da is not zero. It is the same for every formulation and every
-    choice of coordinates, takes no derivative through an elimination, and is compiled as fast as inverse dynamics,
-    however many directions there are.
+    along one direction: columns of M and J if only da is not zero. It is the same for every formulation and every
+    choice of coordinates, takes no derivative through an elimination, and compiles as fast as inverse dynamics, however
+    many directions there are.
     """
     known, key = memo(model).variations, _key(model, setting, None)[0]
     if key not in known:
@@ -277,7 +278,7 @@ def _rates_program(model: Kinetics) -> Program:
 
 
 def _projection(model: Kinetics, closing: Equations | None) -> Program:
-    """Quaternions of length 1, and, with `closing`, loops closed."""
+    """Normalizes quaternions and, with `closing`, closes loops."""
 
     def project(q, v, p):
         tree = model.equations.tree(from_sx(p))
@@ -295,5 +296,5 @@ def _state_shapes(model: Kinetics) -> dict:
 
 
 def _short(model: Kinetics, name: str, make: Callable[[], Program], *made_of) -> Kernel:
-    """Of q, v and p alone."""
+    """A kernel of q, v and p alone."""
     return Kernel(recalled(make, name, model.equations, *made_of))

@@ -1,6 +1,6 @@
-"""How stiff springs at cuts must be (paper 5, Figure 6): runs over a range of stiffnesses, the least that is enough.
+"""Tuning: how stiff springs at cuts must be (paper 5, Figure 6), from runs over a range of stiffnesses.
 
-Dampers go with the springs so that the ratio to critical damping stays what it is: b grows as the root of k.
+Dampers change with the springs so that the ratio to critical damping is constant: b grows as the root of k.
 """
 
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from kempe.model.model import Model
 
 SOFTEST, STIFFEST = 1e2, 1e10  # N/m
-SAMPLES = 4000  # of each run; more than steps, which miss the crests of a swing
-CLOSE = 1.02  # how near to the least stiffness that is enough the one that is given comes
+SAMPLES = 4000  # of each run; more than steps, which miss peaks of an oscillation
+CLOSE = 1.02  # how close the result comes to the least sufficient stiffness
 
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What was found: the least stiffness [N/m] that keeps gaps below `error` [m], and damping [N s/m] to go with it.
+    """The result: the least stiffness [N/m] that keeps gaps below `error` [m], and the matching damping [N s/m].
 
-    stiffnesses, largest, rms: all runs, with the largest gap of any cut [m], and the root of its mean square over time.
+    stiffnesses, largest, rms: all runs, with the largest gap of any cut [m], and its root mean square over time.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Tuning:
         return "\n".join([*lines, *(f"   {k:15.4g}   {most:15.3e}   {mean:.3e}" for k, most, mean in rows)])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Gaps over stiffness, as the paper's Figure 6 has them at one time."""
+        """Gaps over stiffness, as in the paper's Figure 6, which shows one time."""
         from kempe.results.ink import figure
 
         paper = figure(6.0, 4.0)
@@ -84,7 +84,7 @@ def tune_stiffness(
     start = tuned.assemble() if state is None else State(tuned, state.q, state.v)
     others = dict(zip(model.p_names, model.p, strict=True))
     found: dict[float, tuple[float, float]] = {}
-    method = "auto" if damping.any() else "dop853"  # undamped, springs are fast, not stiff
+    method = "auto" if damping.any() else "dop853"  # undamped springs are fast, not stiff
 
     def dampers(k: float) -> np.ndarray:
         return damping * np.sqrt(k / stiffness)
@@ -122,8 +122,8 @@ def _with_inputs(model: "Model", paths: list[str]) -> Equations:
 
 
 def _gaps(model: "Model", t: np.ndarray, q: np.ndarray, p) -> tuple[float, float]:
-    """The largest gap of any cut or coupling over a run, and the root of its mean square over time; turning counts by
-    size."""
+    """The largest gap of any cut or coupling over a run, and its root mean square over time; rotations
+    count by size."""
     size, at, gaps = float(model.equations.closure_size), 0, []
     residual = model.residual(q, p=p) * size
     for loop in model.topology.held:
