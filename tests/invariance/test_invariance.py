@@ -20,11 +20,6 @@ from tests.long import LONG
 
 SEEDS = 3  # so few that compiled models are met again
 few = settings(max_examples=2, phases=(Phase.explicit, Phase.generate))
-LARGE = (  # cases that take long to compile
-    ("steppers", "spatial of two loops"),
-    ("locks", "planar floating loop"),
-    ("locks", "planar of two loops"),
-)
 
 
 def check(case: Case) -> None:
@@ -52,7 +47,7 @@ if LONG:
             check(case)
 
 
-@pytest.mark.parametrize("case", [x for x in KEPT if LONG or (x.feature, x.sort) not in LARGE], ids=str)
+@pytest.mark.parametrize("case", KEPT, ids=str)
 def test_what_failed_once(case):
     check(case)
 
