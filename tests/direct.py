@@ -23,7 +23,7 @@ BRANCHING = ("loop_coordinates",)  # quaternions are chosen from, which takes sy
 class Direct(Model):
     """A model whose functions are evaluated one state after the other."""
 
-    _prepared = (None, (), True)  # there is no native code to enter
+    _native = (None, (), True)  # there is no native code to enter
     loops_repeat = False  # nor a program with repeated blocks
 
     def __init__(self, equations, source, structures=None):

@@ -124,7 +124,7 @@ class Kinetics(Mechanics):
         return "driven_dynamics" in self.chosen.functions()
 
     @cached_property
-    def _prepared(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
+    def _native(self) -> tuple[Callable[..., int] | None, tuple[np.ndarray, ...], bool]:
         """The arguments for forward dynamics of one state: the native function, None if one call is not enough; its
         parameters; whether it reports on loops."""
         closed, rest = self.topology.constrained, (self.p,) if self.p_names else ()
@@ -213,7 +213,7 @@ class Kinetics(Mechanics):
 
     def _into(self, out: np.ndarray, q, v, tau, p, check: bool) -> np.ndarray:
         """Forward dynamics written to `out`."""
-        if p is None and self._prepared[0] is not None:
+        if p is None and self._native[0] is not None:
             if self._at_once(out, q, v, tau, check):
                 return out
             for name, given in (("q", q), ("v", v), ("tau", tau)):
@@ -231,7 +231,7 @@ class Kinetics(Mechanics):
     def _at_once(self, out: np.ndarray, q, v, tau, check: bool) -> bool:
         """Forward dynamics of one state written to `out` by one call of native code, which also reports whether it can
         be trusted; False if it cannot, or if arguments are not exactly what the call takes."""
-        enter, rest, closed = self._prepared
+        enter, rest, closed = self._native
         if enter is None:
             return False
         tau = np.zeros(self.nu) if tau is None else tau

@@ -31,10 +31,6 @@ class Bounds:
         high[self.v] = (self.high - q[self.q]) / units[self.v]
         return low, high
 
-    def keeps(self, q: np.ndarray, slack: float = 0.0) -> bool:
-        """Whether a state is within the limits, up to the slack."""
-        return bool((self.low - slack <= q[self.q]).all() and (q[self.q] <= self.high + slack).all())
-
 
 def bounds_of(mechanics: "Mechanics", free: np.ndarray | None) -> Bounds:
     """Limits of the free velocities; of none if None."""

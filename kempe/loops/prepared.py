@@ -64,9 +64,10 @@ class Prepared:
     def has_coordinates(self) -> bool:
         """Whether closed states were found at which coordinates could be chosen."""
         try:
-            return self.atlas.first is not None
+            _ = self.atlas.first
         except (NotClosed, Singular):
             return False
+        return True
 
 
 def require_legs(prepared: Prepared) -> None:

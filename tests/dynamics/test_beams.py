@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 
 import kempe as kp
 from kempe.dynamics import generalized, kinematics, multipliers, partition, recursions
-from kempe.dynamics.lagrange import lagrange
 from kempe.dynamics.tree import build
+from tests.lagrange import lagrange
 
 NODES, WEIGHTS = (0.5 * (x + o) for x, o in zip(np.polynomial.legendre.leggauss(20), (1.0, 0.0), strict=True))
 

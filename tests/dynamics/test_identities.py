@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kempe.dynamics import kinematics, recursions
-from kempe.dynamics.lagrange import lagrange
 from kempe.dynamics.tree import build
 from kempe.errors import StateError
 from kempe.mechanism.mechanism import Mechanism
 from kempe.spatial.solving import solve_symmetric
+from tests.lagrange import lagrange
 from tests.mechanisms import RATED, arm, random_tree
 
 seeds = st.integers(0, 10**6)
